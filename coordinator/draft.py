@@ -84,6 +84,7 @@ class Draft:
             sid=self.session.sid,
             windows=dict(self.windows),
             n=self.session.n,
+            attempts=self.protocol.attempts,
         )
 
     def seat(self, seat: str) -> Seat:

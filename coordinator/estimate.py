@@ -95,7 +95,7 @@ def estimate(
 ) -> Estimate:
     """What a session that is opened like this may come to."""
     settings: Any = msgspec.convert(opened.settings, protocol.settings)
-    view = View(opened, settings, (), 0, (), 0)
+    view = View(opened, settings, (), 0, (), 0, attempts=protocol.attempts)
     plan = protocol.plan(view)
     seats = {s.seat: s for s in opened.seats}
     thinks, budget = opened.reasoning_tokens, opened.budget

@@ -262,6 +262,10 @@ def digest(
     return h.hexdigest()
 
 
+ATTEMPTS = 2  # once more
+"""How often a turn is asked before its seat counts as missing."""
+
+
 class View(msgspec.Struct, frozen=True):
     """What a handler may look at beside its own state."""
 
@@ -284,6 +288,8 @@ class View(msgspec.Struct, frozen=True):
     """Open windows: name -> Unix time of their end, ns."""
     n: int = 0
     """The transition in the making."""
+    attempts: int = ATTEMPTS
+    """How often a turn is asked, at most."""
 
     def child(self, place: int = 0) -> str:
         """The id of the child that is started at this place in the step, from 0 on."""
@@ -496,7 +502,7 @@ class Protocol:
     """A semantic fault in a reply, in words that the model is shown; empty if there is none."""
     outcome: Callable[[State, View], tuple[dict[str, Any], tuple[dict[str, Any], ...]]]
     """(outcome, rounds) of the result frame."""
-    attempts: Callable[[Any], int]
+    attempts: int = ATTEMPTS
     tuned: type | None = None
     """Its settings with a field `constants`, for recorded sessions that are computed again with other numbers; None: it
     has no such numbers."""

@@ -295,7 +295,7 @@ class TransitionDraft(Draft):
         """Ask a turn with a bad reply again, with the error and that reply, if attempts, time and budget allow; else it
         is missed."""
         a = msgspec.structs.replace(turn.ask, caps=self.anew(turn.ask))
-        attempts_remain = a.attempt < self.protocol.attempts(self.session.settings)
+        attempts_remain = a.attempt < self.protocol.attempts
         short = (self.out_of_time().what if self.time_is_over() else self.no_more(a)) if attempts_remain else ""
         if attempts_remain and not short:
             error = error[:_ERROR_CHARS]

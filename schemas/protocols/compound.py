@@ -47,7 +47,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Panelists of each part. Of more that are there, those sit who fit the part."""
     part_settings: dict[str, Any] = {}
     """Settings of each part's panel."""
-    attempts: int = 2
     max_input_tokens: int = 16_000
     max_output_tokens: int = 1_500
 
@@ -60,7 +59,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 in_range("compound.parts: seats of a panel", len(p.panel), 2, 16)
         in_range("compound.confirm_s", self.confirm_s, 0, 86_400)
         in_range("compound.panel", self.panel, 2, 16)
-        in_range("compound.attempts", self.attempts, 1, 10)
         in_range("compound.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("compound.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 

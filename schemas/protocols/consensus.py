@@ -35,12 +35,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Positions without which a round cannot be scored. Seats that abstain in the blind round are asked once more, with
     what the others quote, before it is missed."""
     stuck_rounds: int = 3  # seed, "IterativeDebateOrchestrator": no progress after 3 rounds
-    stuck_progress: float = 1.0
-    """Points of score that count as progress."""
     expertise_weight: float = 2.0
     """Weight of a seat whose worker declares expertise in the question's subject; 1 switches it off."""
-    attempts: int = 2
-    """How often a turn is asked before its seat counts as missing in that round."""
     absent: Literal["leaves", "counts"] = "leaves"
     """Whether the weight of a seat that never answered leaves the share that must sign. More than half of all seats
     must sign in any case."""
@@ -77,9 +73,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             in_range("consensus.panel", self.panel, 2, MOST_PANEL)
         in_range("consensus.quorum", self.quorum, 2, 16)
         in_range("consensus.stuck_rounds", self.stuck_rounds, 2, 50)
-        in_range("consensus.stuck_progress", self.stuck_progress, 0, 100)
         in_range("consensus.expertise_weight", self.expertise_weight, 1, 10)
-        in_range("consensus.attempts", self.attempts, 1, 10)
         for name, value in self.least.items():
             if name not in RATED:
                 raise InvalidValue("consensus.least", name, f"allowed are {', '.join(RATED)}")

@@ -31,8 +31,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Judge each pair of answer and objection a second time, in the opposite order."""
     quorum: int = 2
     """How many of answerer and critic must have spoken by the end of a round. 1 or 2."""
-    attempts: int = 2
-    """How often a turn is asked before its seat counts as missing in that round."""
     max_input_tokens: int = 16_000
     max_output_tokens: int = 1_500
 
@@ -46,7 +44,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("critic.round_limit", self.round_limit, 1, 50)
         in_range("critic.min_rounds", self.min_rounds, 1, 50)
         in_range("critic.quorum", self.quorum, 1, 2)
-        in_range("critic.attempts", self.attempts, 1, 10)
         in_range("critic.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("critic.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 

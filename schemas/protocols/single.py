@@ -11,13 +11,10 @@ from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_r
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of one session."""
 
-    attempts: int = 2
-    """How often the seat is asked before it counts as missing. 1 to 10."""
     max_input_tokens: int = 16_000
     max_output_tokens: int = 1_500
 
     def __post_init__(self) -> None:
-        in_range("single.attempts", self.attempts, 1, 10)
         in_range("single.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("single.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 

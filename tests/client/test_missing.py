@@ -29,7 +29,7 @@ def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
     front = Front(tmp_path_factory.mktemp("missing"))
     config = front.slow_agents(0.0, panelist_1=60.0)
     given = json.loads(config.read_text())
-    config.write_text(json.dumps({**given, "turn_timeout_s": 1, "consensus": {"attempts": 1}}))
+    config.write_text(json.dumps({**given, "turn_timeout_s": 1}))
     return front
 
 

@@ -114,7 +114,7 @@ FLOOR = Protocol(
     final=lambda view: (),
     check=lambda state, turn, body, view: "",
     outcome=lambda state, view: ({"posts": len(view.posts)}, ()),
-    attempts=lambda settings: 1,
+    attempts=1,
 )
 STANDING = replace(FLOOR, name="standing", standing="standing", start=lambda view: (State(), ()))
 

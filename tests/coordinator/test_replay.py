@@ -145,14 +145,6 @@ def test_a_round_limit_is_told_to_the_seats_so_another_one_asks_otherwise() -> N
     assert "do not show or say the same" in got.how
 
 
-def test_what_is_shown_may_differ_where_what_is_done_does_not() -> None:
-    got = what(stuck_progress=50)
-    assert got.how.startswith(
-        "after round 2 (score 95): both runs take the same steps, but do not show or say the same: posts assessment on "
-        "public; the answer to what it asks from here on was not recorded"
-    )
-
-
 def test_unknown_settings_are_refused() -> None:
     with pytest.raises(Inadmissible, match="no such setting"):
         what(treshold=1)

@@ -49,7 +49,7 @@ def _said(protocol: Protocol) -> Protocol:
 
 def _tried(protocol: Protocol) -> Protocol:
     """One more attempt."""
-    return replace(protocol, attempts=lambda settings: protocol.attempts(settings) + 1)
+    return replace(protocol, attempts=protocol.attempts + 1)
 
 
 @pytest.mark.parametrize("change", [_said, _tried])

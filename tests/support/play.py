@@ -1,5 +1,7 @@
 """A session of any protocol, played by hand: events one after another, without a bus, every log entry kept."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import msgspec
@@ -14,6 +16,12 @@ from parley.schemas.wire import decode, encode, raw
 START_NS = 1_700_000_000_000_000_000
 SECOND = 1_000_000_000
 ONE_CALL = Usage(calls=1)
+
+
+def tried(protocol: Protocol, settings: Mapping[str, Any] | None) -> tuple[Protocol, dict[str, Any]]:
+    """The protocol with turns that are asked as often as `attempts` says, and the settings without that."""
+    given = dict(settings or {})
+    return replace(protocol, attempts=given.pop("attempts", protocol.attempts)), given
 
 
 class BasePlay:
@@ -43,7 +51,7 @@ class BasePlay:
 
     def fail(self, seat: str) -> log.Entry:
         """Every attempt of the seat's turn fails."""
-        for _ in range(self.protocol.attempts(self.session.settings)):
+        for _ in range(self.protocol.attempts):
             self.reply(seat, None, error="model unreachable")
         return self.entries[-1]
 

@@ -125,6 +125,8 @@ class Walk:
     """What is true of every cell taken: its phase and event, the state before and after, and what it wishes."""
     cancels: Callable[[Any], bool] = lambda world: True
     """Whether the sessions of a world are cancelled in every state."""
+    tries: Callable[[Any], int] = lambda world: world.settings.get("attempts", 1)
+    """How often the turns of a world are asked."""
     may_be_refused: tuple[type[Any], ...] = ()
     """Events that have no place in some states."""
 
@@ -158,6 +160,7 @@ class _Walker:
         self.triples: set[Triple] = set()
         self.reasons: set[str] = set()
         self.arrows: dict[bytes, set[bytes]] = {}
+        self.bare = dataclasses.replace(walk.protocol, attempts=walk.tries(world))
         self.protocol = self._watched()
 
     def run(self) -> Walked:
@@ -209,7 +212,7 @@ class _Walker:
         assert after.closed
         self._ended(after)
         if session.stopped is None:
-            after, _ = step(self.walk.protocol, session, log.Hurried(author="client"), session.at_ns)
+            after, _ = step(self.bare, session, log.Hurried(author="client"), session.at_ns)
             self.walk.hold(after)
             assert after.closed and after.stopped is not None and after.stopped.reason != "budget"
 
@@ -235,7 +238,7 @@ class _Walker:
             phase: {event: watched(str(phase), event.__name__, cell) for event, cell in row.items()}
             for phase, row in self.walk.protocol.table.items()
         }
-        return dataclasses.replace(self.walk.protocol, table=table)
+        return dataclasses.replace(self.bare, table=table)
 
 
 def _waits(session: Session) -> tuple[int, int]:

@@ -85,5 +85,5 @@ def _violations(m: Marks, turn: OpenTurn, view: View) -> str:
 def _tells(review: Review, turn: OpenTurn, state: State, view: View) -> str:
     """A review tells the result as it was counted. Another one is refused once; if it comes again, it is shown as
     departing (outcome)."""
-    otherwise = departs(review.text, state, view) if turn.ask.attempt == 1 < view.settings.attempts else ""
+    otherwise = departs(review.text, state, view) if turn.ask.attempt == 1 < view.attempts else ""
     return f"text: {otherwise}; tell the result as it was counted" if otherwise else ""

@@ -39,7 +39,7 @@ Turns = Counter[tuple[str, str]]
 def plan(v: View) -> TurnPlan:
     """At least: the whole format, each turn asked once, speeches in free debate at their full length. At most: every
     turn as often as it may be asked, whichever of its seats is chosen."""
-    f, attempts = format_of(v), v.settings.attempts
+    f, attempts = format_of(v), v.attempts
     least, most = _all_turns(f, False), _all_turns(f, True)
     return TurnPlan(
         rounds=len(f.stages),

@@ -537,7 +537,6 @@ PROTOCOL = Protocol(
     check=check,
     outcome=outcome,
     stops=("played", NOTHING_SAID, "budget"),
-    attempts=lambda settings: int(settings.attempts),
     plan=plan,
     usual=usual,
     counted=COUNTED,

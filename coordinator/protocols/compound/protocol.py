@@ -381,7 +381,7 @@ def _plan(v: View) -> TurnPlan:
     join = Planned(_analyst(v), JOIN, _caps(v))
     signs = tuple(Planned(seat, SIGN, caps) for seat, caps in _final(v)[1:])
     each = (*split, join, *signs)
-    most = tuple(Planned(p.seat, p.kind, p.caps, v.settings.attempts) for p in each)
+    most = tuple(Planned(p.seat, p.kind, p.caps, v.attempts) for p in each)
     return TurnPlan(rounds=1, least=each, most=most)
 
 
@@ -429,7 +429,6 @@ PROTOCOL = Protocol(
     check=_check,
     outcome=_outcome,
     stops=("joined", "in_parts", "partly", "no_part", "budget", "quorum"),
-    attempts=lambda settings: int(settings.attempts),
     plan=_plan,
     usual=lambda v, rounds: (
         Usual(_analyst(v), JOIN, heard=400, answer=200),

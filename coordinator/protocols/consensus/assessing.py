@@ -221,7 +221,7 @@ def compared(s: State, v: View, c: Comparison, source: str, before: Posts) -> tu
     assessment = Assessment(
         score=scored,
         band=_called(s, v, scored),
-        direction=direction(trend, v.settings.stuck_progress),
+        direction=direction(trend),
         source=source,
         dimensions={name: round(value, 2) for name, value in parts.items()},
         agreements=c.agreements,

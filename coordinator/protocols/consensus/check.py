@@ -47,7 +47,7 @@ def _position(turn: OpenTurn, p: Position, view: View) -> Fault | None:
 
 def _empty(turn: OpenTurn, p: Position, view: View) -> Fault | None:
     """An answer that names none is refused once; after that it is an abstention (Position.speaks)."""
-    if p.abstains or p.speaks or turn.ask.attempt >= view.settings.attempts:
+    if p.abstains or p.speaks or turn.ask.attempt >= view.attempts:
         return None
     return f"answer: {p.answer[:80]!r} names no answer", "write it out in words of your own, or say that you abstain"
 
@@ -186,11 +186,11 @@ def _signature(state: State, turn: OpenTurn, given: Signature, view: View) -> st
     brief = decode(turn.ask.brief, SignBrief)
     if given.states in ("second", "both") and brief.second is None:
         return "states: there is no second sentence; say first or neither"
-    if turn.ask.attempt < view.settings.attempts and (taken := chosen(brief, given.states)) is not None:
+    if turn.ask.attempt < view.attempts and (taken := chosen(brief, given.states)) is not None:
         rival = next((x.sentence for x in (brief.first, brief.second) if x not in (None, taken)), "")
         if contradicts(given.reservation, taken.sentence, rival):
             return "reservation: it contradicts the sentence that you choose; say neither, or leave the reservation out"
-    if given.states == "both" or not brief.yours or turn.ask.attempt >= view.settings.attempts:
+    if given.states == "both" or not brief.yours or turn.ask.attempt >= view.attempts:
         return ""  # it signs; or it has no answer that could differ; or its choice counts without the words
     choice = chosen(brief, given.states)
     if choice is not None and choice.sentence == state.puts[-1].sentence:

@@ -443,7 +443,7 @@ def _ended(s: State, v: View, reason: str) -> dict[str, Any]:
     settings: Settings = v.settings
     more: dict[str, Any] = {}
     if reason == "stuck":
-        more = {"stuck_rounds": settings.stuck_rounds, "stuck_progress": settings.stuck_progress}
+        more = {"stuck_rounds": settings.stuck_rounds}
     elif reason == "round_limit":
         more = {"round_limit": settings.round_limit}
     elif reason == "budget":
@@ -559,7 +559,6 @@ PROTOCOL = Protocol(
         "quorum",
         *deciding.STOPS,
     ),
-    attempts=lambda settings: int(settings.attempts),
     plan=plan,
     usual=usual,
     counted=COUNTED,

@@ -16,6 +16,8 @@ from collections.abc import Mapping, Sequence
 from parley.schemas.protocols.consensus import Settings
 
 BANDS = ((90.0, "strong"), (70.0, "moderate"), (50.0, "weak"), (0.0, "none"))  # seed, "ConsensusAnalyzer"
+PROGRESS = 1.0  # points
+"""A change of the score that is not above this is none."""
 
 
 def facts(sides: Sequence[Sequence[float]]) -> float:
@@ -67,17 +69,15 @@ def band(score: float) -> str:
     return next(name for least, name in BANDS if score >= least)
 
 
-def direction(trend: Sequence[float], progress: float) -> str:
-    """improving | stable | diverging: the last score against the one before; `progress` points or less are no
-    change."""
+def direction(trend: Sequence[float]) -> str:
+    """improving | stable | diverging: the last score against the one before."""
     change = trend[-1] - trend[-2] if len(trend) > 1 else 0.0
-    if change > progress:
+    if change > PROGRESS:
         return "improving"
-    return "diverging" if change < -progress else "stable"
+    return "diverging" if change < -PROGRESS else "stable"
 
 
 def is_stuck(trend: Sequence[float], settings: Settings) -> bool:
-    """No progress over `stuck_rounds` rounds: none of the last scores is above the first of them by more than
-    `stuck_progress` points."""
+    """No progress over `stuck_rounds` rounds: none of the last scores is above the first of them by more than that."""
     window = trend[-settings.stuck_rounds :]
-    return len(window) == settings.stuck_rounds and max(window) - window[0] <= settings.stuck_progress
+    return len(window) == settings.stuck_rounds and max(window) - window[0] <= PROGRESS

@@ -33,7 +33,7 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
 def plan(v: View) -> TurnPlan:
     """The least: every panelist answers, they are compared, and all may sign, or cast a ballot. The most: every round
     is compared and put, and one sentence goes back."""
-    most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.settings.attempts
+    most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.attempts
     answers = panel_caps(v.settings)
     panel = [s.seat for s in v.seats(PANELIST)]
     last, closing, ruled = analyst(v), last_turns(v), is_ruled(v)

@@ -30,7 +30,7 @@ from parley.schemas.wire import decode
 def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
     """The first fault of a reply; empty if there is none. What is refused once, and comes again, is taken as the other
     modules say (ruling, rewriting, outcome)."""
-    again = turn.ask.attempt > 1 or view.settings.attempts == 1
+    again = turn.ask.attempt > 1 or view.attempts == 1
     match body:
         case Rewritten():
             return _rewritten(body, view, again)

@@ -431,7 +431,6 @@ PROTOCOL = Protocol(
         "budget",
         "quorum",
     ),
-    attempts=lambda settings: int(settings.attempts),
     plan=plan,
     usual=usual,
     counted=COUNTED,

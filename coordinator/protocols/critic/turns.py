@@ -174,7 +174,7 @@ def plan(v: View) -> TurnPlan:
     """At least what a critic takes that has nothing to object to: rewriting, answer, its word, verdict. At most: a
     verdict that narrows may go back once, and both times be signed by both."""
     settings, c = v.settings, caps(v)
-    rounds, attempts = settings.round_limit, settings.attempts
+    rounds, attempts = settings.round_limit, v.attempts
     judged = 2 if settings.measure_bias else 1
     answerer, critic, judge = (seat_of(v, role) for role in (ANSWERER, CRITIC, JUDGE))
     least = (

@@ -44,7 +44,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
             return _groups(body, decode(brief, MergeBrief))
         case Case():
             anchor = decode(brief, ArgueBrief)
-            again = turn.ask.attempt >= view.settings.constants.attempts
+            again = turn.ask.attempt >= view.attempts
             faults = (_apart(body, anchor), _case(body, state, view), _rebuts(body, anchor), _speaks_for(body, anchor))
             return next(filter(None, faults), "") or ("" if again else _answers(body, state, anchor))
         case Measured():

@@ -567,7 +567,6 @@ PROTOCOL = Protocol(
     check=check,
     outcome=outcome,
     stops=("agreement", "plateau", "stalemate", "round_limit", "budget", "quorum"),
-    attempts=lambda settings: int(settings.constants.attempts),
     plan=plan,
     usual=usual,
     counted=COUNTED,

@@ -98,12 +98,9 @@ def _judges(
                 worker=True,
             )
     once = list({s.queue: s for s in reversed(used)}.values())[::-1]
-    ranks = _ranks([_family(s.queue, JUDGE, workers) for s in once])
-    if settings.judge_families == "differ":
-        alone = [s for s, rank in zip(once, ranks, strict=True) if rank == 0 and _family(s.queue, JUDGE, workers)]
-        once, ranks = alone or once[:1], [0] * len(alone or once[:1])
     if named:
         return once
+    ranks = _ranks([_family(s.queue, JUDGE, workers) for s in once])
     varied = [s for _, s in sorted(zip(ranks, once, strict=True), key=lambda pair: pair[0])]
     return [msgspec.structs.replace(s, seat=f"{JUDGE}_{i}") for i, s in enumerate(varied[: settings.judges], 1)]
 

@@ -325,7 +325,7 @@ def plan(v: View) -> TurnPlan:
     """One round: passages, blind beliefs, arguments, scores, the closing plan. If the loop is closed: also a plan and
     its retrieval between two rounds."""
     settings, c = v.settings, caps(v)
-    rounds, attempts = settings.round_limit, settings.constants.attempts
+    rounds, attempts = settings.round_limit, v.attempts
     helper, analyst = only_seat(v, HELPER), only_seat(v, ANALYST)
     merge = () if settings.outcomes else (Planned(analyst, MERGE, c),)
     once = (

@@ -131,7 +131,7 @@ def _tells(body: Work, turn: OpenTurn, state: State, view: View) -> str:
     """Work tells of its reviews what was counted. What says otherwise is refused once; if it comes again, the result
     shows that it departs (outcome)."""
     counted = verdicts(state.rounds[-1], view) if state.rounds else {}
-    may = body.outcome == "done" and turn.ask.attempt == 1 < view.settings.attempts
+    may = body.outcome == "done" and turn.ask.attempt == 1 < view.attempts
     otherwise = departs(body, counted, view.opened.question) if may else ""
     return f"work.output: {otherwise}; tell of reviews what was counted, or nothing" if otherwise else ""
 

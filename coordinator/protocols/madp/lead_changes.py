@@ -43,7 +43,7 @@ replace = msgspec.structs.replace
 
 
 _USUAL = Settings()
-_BOUNDS = ("coordination_s", "claim_window_s", "attempts", "max_input_tokens", "max_output_tokens")
+_BOUNDS = ("coordination_s", "claim_window_s", "max_input_tokens", "max_output_tokens")
 
 
 def tell_breaker(v: View, failure: str) -> Wish:

@@ -221,7 +221,6 @@ PROTOCOL = Protocol(
         "nobody",
         "budget",
     ),
-    attempts=lambda settings: int(settings.attempts),
     plan=plan,
     usual=usual,
     readers=(ROLE,),

@@ -378,7 +378,7 @@ def plan(v: View) -> TurnPlan:
         return TurnPlan(rounds=v.settings.max_reviews + 1, least=(), most=(), workers=workers(v))
     helper, (_, allowed) = _helper(v).seat, _asking(v)
     match = Planned(helper, MATCH, allowed)
-    most = Planned(helper, MATCH, allowed, v.settings.attempts)
+    most = Planned(helper, MATCH, allowed, v.attempts)
     return TurnPlan(rounds=v.settings.max_reviews + 1, least=(match,), most=(most,), workers=workers(v))
 
 

@@ -141,7 +141,7 @@ def _plan(v: View) -> TurnPlan:
     return TurnPlan(
         rounds=1,
         least=(Planned(_seat_of(v), ANSWER, _caps(v)),),
-        most=(Planned(_seat_of(v), ANSWER, _caps(v), v.settings.attempts),),
+        most=(Planned(_seat_of(v), ANSWER, _caps(v), v.attempts),),
     )
 
 
@@ -168,9 +168,8 @@ PROTOCOL = Protocol(
     check=_check,
     outcome=_outcome,
     stops=("answered", "budget", "unanswered", "quorum"),
-    attempts=lambda settings: int(settings.attempts),
     plan=_plan,
     usual=lambda v, rounds: (Usual(_seat_of(v), ANSWER, answer=60),),
     shows_refused=True,
-    synthetic={"attempts": 1, "max_output_tokens": 300},
+    synthetic={"max_output_tokens": 300},
 )

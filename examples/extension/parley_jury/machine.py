@@ -129,5 +129,4 @@ PROTOCOL = Protocol(
     final=lambda view: (),
     check=_check,
     outcome=_outcome,
-    attempts=lambda settings: 2,
 )

@@ -155,10 +155,6 @@ def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], .
     return {"answer": decode(v.posts[s.verdict].body, Text).text}, ()
 
 
-def _attempts(_settings: Any) -> int:
-    return 1
-
-
 _LOST: dict[type, Cell] = {Missed: to(_on_lost, Phase.DONE), Unaffordable: to(_on_lost, Phase.DONE)}
 
 DEBATE = protocols.register(
@@ -182,7 +178,7 @@ DEBATE = protocols.register(
         final=_final,
         check=_check,
         outcome=_outcome,
-        attempts=_attempts,
+        attempts=1,
     )
 )
 

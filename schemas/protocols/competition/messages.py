@@ -48,8 +48,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Styles by name."""
     styles: dict[str, str] = {}
     """Seat -> the name of its style; a seat that is absent has none."""
-    attempts: int = 2
-    """How often a turn is asked before its seat counts as silent."""
     max_input_tokens: int = 32_000
     max_output_tokens: int = 3_000
 
@@ -63,7 +61,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise InvalidValue(f"competition.styles.{seat}", style, f"no such personality; known are {known}")
         for team, stance in self.stances.items():
             not_empty(f"competition.stances.{team}", stance, 1_000)
-        in_range("competition.attempts", self.attempts, 1, 10)
         in_range("competition.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
         in_range("competition.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 

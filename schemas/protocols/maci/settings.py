@@ -25,8 +25,6 @@ class SessionConstants(Constants, frozen=True, kw_only=True, forbid_unknown_fiel
     """Tests that a plan may name."""
     context_tokens: int = 4_000  # B.2
     """Of the passages retrieved for the task together, estimated."""
-    attempts: int = 2  # once more, as in every protocol
-    """How often a turn is asked before its seat sits the round out."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -34,7 +32,6 @@ class SessionConstants(Constants, frozen=True, kw_only=True, forbid_unknown_fiel
         in_range("constants.top_k", self.top_k, 1, 100)
         in_range("constants.plan_size", self.plan_size, 1, 20)
         in_range("constants.context_tokens", self.context_tokens, 100, 1_000_000)
-        in_range("constants.attempts", self.attempts, 1, 10)
 
 
 SESSION_CONSTANTS = SessionConstants()
@@ -54,8 +51,6 @@ class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Seats, where the session names none. 2 to 8."""
     cross_family: Literal["prefer", "demand", "ignore"] = "prefer"
     """Whether judges are to be of another model family than every debater (E.1)."""
-    judge_families: Literal["any", "differ"] = "any"
-    """differ: no two judges of one model family, and none of an unknown one where others are there."""
     frames: tuple[str, ...] = ()
     """For each debater, in the order of seats, the point of view from which it answers blind (B.3, J); none: all begin
     alike."""

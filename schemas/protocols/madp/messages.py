@@ -60,7 +60,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     deliberation_settings: dict[str, Any] = {}
     item_s: float = 300.0
     """So long an open item waits for a human; then its default holds. 0: nobody is there, and it holds at once."""
-    attempts: int = 2  # 9.1: retry once
     tool_calls: int = 200
     """Of one turn of work."""
     work_calls: int = 100
@@ -101,7 +100,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("madp.max_handoffs", self.max_handoffs, 0, 50)
         in_range("madp.max_reviews", self.max_reviews, 0, 50)
         in_range("madp.item_s", self.item_s, 0, 30 * 86_400)
-        in_range("madp.attempts", self.attempts, 1, 10)
         in_range("madp.tool_calls", self.tool_calls, 0, 1_000)
         in_range("madp.work_calls", self.work_calls, 1, 1_000)
         at_most("madp.check", self.check, 1_000)

@@ -33,7 +33,7 @@ LATER = {"consensus": replace(NOW, version=NOW.version + 90, oldest=NOW.version)
 
 def otherwise() -> Mapping[str, Protocol]:
     """The same version, but it leads elsewhere: whoever forgets to raise it."""
-    return {"consensus": replace(NOW, attempts=lambda settings: 9, start=_start), "breaker": PROTOCOLS["breaker"]}
+    return {"consensus": replace(NOW, attempts=9, start=_start), "breaker": PROTOCOLS["breaker"]}
 
 
 def _start(view: View) -> Step:

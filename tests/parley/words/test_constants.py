@@ -51,7 +51,6 @@ def test_constants_go_with_settings(debate: Record) -> None:
         ({"eps_i": 2}, r"constants\.eps_i: got 2(\.0)?, allowed is 0 to 1"),
         ({"w": 1.5}, r"constants\.w: got 1\.5, allowed is a whole number"),
         ({"q_lo": 0.9}, r"constants\.q_lo: got 0\.9, allowed is at most constants\.q_hi, which is 0\.7"),
-        ({"attempts": 0}, r"constants\.attempts: got 0, allowed is 1 to 10"),
     ],
 )
 def test_what_is_no_constant_is_refused_by_name_value_and_limit(

@@ -31,7 +31,7 @@ from parley.schemas.protocols.competition.messages import (
 )
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.wire import decode, raw
-from tests.support.play import BasePlay
+from tests.support.play import BasePlay, tried
 
 COMPETITION = PROTOCOLS["competition"]
 MOTION = "This house would ban advertising to children."
@@ -114,14 +114,15 @@ class Play(BasePlay):
         turn_timeout_s: float = 120.0,
         **more: Any,
     ) -> None:
+        protocol, given = tried(COMPETITION, settings)
         request = OpenSession(
-            question=motion, protocol="competition", settings={"format": dict(format_), **(settings or {})},
+            question=motion, protocol="competition", settings={"format": dict(format_), **given},
             documents=tuple(documents), budget=budget or Budget(), seats=tuple(seats), turn_timeout_s=turn_timeout_s,
         )  # fmt: skip
         if there is None:
             there = workers(msgspec.convert(dict(format_), Format), **more)
-        opened = admit(COMPETITION, request, tuple(there), 7, "client")
-        super().__init__(COMPETITION, opened)
+        opened = admit(protocol, request, tuple(there), 7, "client")
+        super().__init__(protocol, opened)
 
     # -- events
     def interrupts(self, author: str, channel: str = "public") -> log.Entry:

@@ -210,7 +210,7 @@ def test_seats_that_cannot_be_taken(seat: Seat, told: str) -> None:
         ({"styles": {"pro_1": "poet"}}, "competition.styles.pro_1", "no such personality; known are none"),
         ({"styles": {"pro_7": "poet"}}, "competition.styles", "seats are con_1, con_2, pro_1, pro_2"),
         ({"stances": {"pro": " "}}, "competition.stances.pro", "it must not be empty"),
-        ({"attempts": 0}, "competition.attempts", "allowed is 1 to 10"),
+        ({"max_output_tokens": 0}, "competition.max_output_tokens", "allowed is 20 to 1000000"),
         ({"formatt": {}}, "competition.formatt", "did you mean competition.format?"),
         ({"stances": {"pro": "ban\x1b[2J"}}, "competition.stances.pro", "control character U+001B at character 4"),
     ],

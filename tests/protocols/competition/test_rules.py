@@ -230,4 +230,4 @@ def test_the_same_record_counted_under_other_weights() -> None:
     parting = what_if({"competition": COMPETITION}.get, "s1", p.log, {"format": other})
     assert parting.n == 1, "the judge is told the weights: from its first score on the record says no more"
     assert parting.result is None and "(score)" in parting.how
-    assert what_if({"competition": COMPETITION}.get, "s1", p.log, {"attempts": 3}).n is None
+    assert what_if({"competition": COMPETITION}.get, "s1", p.log, {"max_output_tokens": 2_000}).n is None

@@ -98,7 +98,7 @@ class Small:
     confirm_s: float = 0.0
 
     def opening(self) -> log.Opened:
-        caps = {"max_input_tokens": 100, "max_output_tokens": 20, "attempts": 2, "parts": self.parts}
+        caps = {"max_input_tokens": 100, "max_output_tokens": 20, "parts": self.parts}
         return opening(caps | {"confirm_s": self.confirm_s}, self.budget)
 
 
@@ -163,4 +163,14 @@ EXPECTED = {
     "seconds, confirmed": expect(*ENDS, "quorum", "budget"),
     "tokens": expect(*ENDS, "quorum"),
 }
-WALK = Walk(COMPOUND, WORLDS, EXPECTED, moves, rank, key_with_posts, waits=waits, may_be_refused=(log.Decided,))
+WALK = Walk(
+    COMPOUND,
+    WORLDS,
+    EXPECTED,
+    moves,
+    rank,
+    key_with_posts,
+    waits=waits,
+    may_be_refused=(log.Decided,),
+    tries=lambda world: 2,
+)

@@ -23,7 +23,7 @@ from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.text import Citation
 from parley.schemas.wire import decode
 from tests.support.compared import comparison
-from tests.support.play import BasePlay
+from tests.support.play import BasePlay, tried
 
 CONSENSUS = PROTOCOLS["consensus"]
 
@@ -59,12 +59,13 @@ class Play(BasePlay):
         seed: int = 7,
         timeout_s: float = 120.0,
     ) -> None:
+        protocol, given = tried(CONSENSUS, settings)
         request = OpenSession(
-            question=question, protocol="consensus", settings={"panel": panel, **(settings or {})},
+            question=question, protocol="consensus", settings={"panel": panel, **given},
             documents=tuple(documents), budget=budget or Budget(), seats=tuple(seats), turn_timeout_s=timeout_s,
         )  # fmt: skip
-        opened = admit(CONSENSUS, request, tuple(workers(panel) if there is None else there), seed, "client")
-        super().__init__(CONSENSUS, opened)
+        opened = admit(protocol, request, tuple(workers(panel) if there is None else there), seed, "client")
+        super().__init__(protocol, opened)
         self.worded: dict[int, tuple[Position | str | None, ...]] = {}
 
     # -- events

@@ -511,7 +511,6 @@ def chaos(seed: int) -> Ended:
     settings = {
         "threshold": dice.choice([10, 50, 60, 75, 90, 100]),
         "round_limit": dice.randint(1, 5),
-        "attempts": dice.randint(1, 3),
         "absent": dice.choice(["leaves", "counts"]),
         "quorum": 2,
     }

@@ -281,4 +281,13 @@ EXPECTED = {
     **{f"{tokens} tokens": expect("budget", "quorum", "threshold") for tokens in (1_500, 1_800)},
     **{f"{tokens} tokens": expect("budget", "quorum", "round_limit", "threshold") for tokens in (2_000, 2_600, 2_900)},
 }
-WALK = Walk(CONSENSUS, WORLDS, EXPECTED, moves, rank, key_with_posts, may_be_refused=(log.Decided,))
+WALK = Walk(
+    CONSENSUS,
+    WORLDS,
+    EXPECTED,
+    moves,
+    rank,
+    key_with_posts,
+    may_be_refused=(log.Decided,),
+    tries=lambda world: world.settings.get("attempts", 2),
+)

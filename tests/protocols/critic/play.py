@@ -20,7 +20,7 @@ from parley.schemas.protocols.critic import (
 )
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.stops import STOPS
-from tests.support.play import BasePlay
+from tests.support.play import BasePlay, tried
 
 CRITIC = PROTOCOLS["critic"]
 ROLES = ("answerer", "critic", "judge")
@@ -65,12 +65,13 @@ class Play(BasePlay):
         question: str = ASKED,
         **more: Any,
     ) -> None:
+        protocol, given = tried(CRITIC, settings)
         request = OpenSession(
-            question=question, protocol="critic", settings=dict(settings or {}), documents=tuple(documents),
+            question=question, protocol="critic", settings=given, documents=tuple(documents),
             budget=budget or Budget(), seats=tuple(seats),
         )  # fmt: skip
-        opened = admit(CRITIC, request, tuple(workers(**more) if there is None else there), seed, "client")
-        super().__init__(CRITIC, opened)
+        opened = admit(protocol, request, tuple(workers(**more) if there is None else there), seed, "client")
+        super().__init__(protocol, opened)
         if rewritten:
             self.reply("judge", Rewritten(question=REWRITTEN))
 

@@ -299,7 +299,7 @@ def test_seats_that_do_not_fit_are_refused() -> None:
         ({"round_limit": 0}, "critic.round_limit"),
         ({"min_rounds": 0}, "critic.min_rounds"),
         ({"quorum": 3}, "critic.quorum"),
-        ({"atempts": 1}, "did you mean critic.attempts"),
+        ({"quoum": 1}, "did you mean critic.quorum"),
         ({"min_rounds": 4, "round_limit": 3}, "critic.min_rounds: got 4, and critic.round_limit 3 ends"),
     ],
 )

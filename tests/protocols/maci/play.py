@@ -1,5 +1,6 @@
 """A session of the maci protocol played by hand: admitted, asked, answered, without a bus."""
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any
@@ -30,7 +31,7 @@ from parley.schemas.protocols.maci.messages import (
 from parley.schemas.session import Budget, Document, OpenSession, Seat
 from parley.schemas.stops import STOPS
 from parley.schemas.text import Similar
-from tests.support.play import BasePlay
+from tests.support.play import BasePlay, tried
 from tests.support.tuned import apart, protocol_for
 
 MACI = PROTOCOLS["maci"]
@@ -103,14 +104,15 @@ class Play(BasePlay):
         **more: Any,
     ) -> None:
         """`q0`: of the task's passages; None: they are still to be retrieved."""
-        given = {"debaters": debaters, "judges": 1, "outcomes": OUTCOMES, **(settings or {})}
+        tried_protocol, own = tried(MACI, settings)
+        given = {"debaters": debaters, "judges": 1, "outcomes": OUTCOMES, **own}
         more.setdefault("judges", ("two",) * given["judges"])
         request = OpenSession(
             question="Dengue or chikungunya?", protocol="maci", settings=apart(given),
             documents=(document(),) if documents is None else tuple(documents), budget=budget or Budget(),
             seats=tuple(seats),
         )  # fmt: skip
-        played = protocol_for(given)
+        played = dataclasses.replace(protocol_for(given), attempts=tried_protocol.attempts)
         opened = admit(played, request, tuple(workers(debaters, **more) if there is None else there), seed, "client")
         super().__init__(played, opened)
         if q0 is not None:

@@ -19,7 +19,7 @@ from parley.schemas.result import Result
 from parley.schemas.routing import Candidate, Factors, Matched, Profile
 from parley.schemas.session import Budget, Document, OpenSession, Seat, SessionEnded
 from parley.schemas.wire import decode, encode, raw
-from tests.support.play import BasePlay
+from tests.support.play import BasePlay, tried
 
 MADP = PROTOCOLS["madp"]
 ARCH, IMPL, SRE, SEC = "systems-architect", "implementation-engineer", "sre", "security-architect"
@@ -151,8 +151,9 @@ class Play(BasePlay):
         fits: bool = False,
         learned: Learned | msgspec.UnsetType = msgspec.UNSET,
     ) -> None:
+        protocol, given = tried(MADP, settings)
         request = OpenSession(
-            question=task, protocol="madp", settings=dict(settings or {}), budget=budget or Budget(),
+            question=task, protocol="madp", settings=given, budget=budget or Budget(),
             seats=tuple(seats), documents=tuple(documents), turn_timeout_s=turn_timeout_s, learned=learned,
         )  # fmt: skip
         if there is None:
@@ -168,10 +169,10 @@ class Play(BasePlay):
         if checker:
             there = [*there, Announcement(instance="c", queue="check", roles=("check",), model="none", family="none")]
         opened = admit(
-            MADP, request, tuple(there), 7, "client", experts=tuple(known(x, metered, tools) for x in sorted(experts)),
-            known={"degraded": degraded}, fits=fits,
+            protocol, request, tuple(there), 7, "client",
+            experts=tuple(known(x, metered, tools) for x in sorted(experts)), known={"degraded": degraded}, fits=fits,
         )  # fmt: skip
-        super().__init__(MADP, opened)
+        super().__init__(protocol, opened)
 
     # -- events
     def expire(self) -> log.Entry:

@@ -70,7 +70,7 @@ def check(protocol: str, settings: dict[str, Any], workers: bool = True, texts: 
             "got 4, and critic",
         ),
         ("consensus", {"panel": 1}, (), "madp.deliberation_settings", "consensus.panel"),
-        ("competition", {"attempts": 0}, (), "madp.deliberation_settings", "competition.attempts"),
+        ("competition", {"max_output_tokens": 0}, (), "madp.deliberation_settings", "competition.max_output_tokens"),
     ],
 )
 def test_what_would_be_refused_when_it_is_needed_is_refused_at_the_opening(

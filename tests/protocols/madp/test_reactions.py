@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from parley.agents.protocols.madp.reactions import make_hear, own_score, vetoed
+from parley.coordinator.table import Illegal
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.post import Post
 from parley.schemas.protocols.madp.messages import (
@@ -245,3 +246,12 @@ def test_a_claim_of_no_candidate_counts_after_all_candidates_have_spoken() -> No
     assert p.phase == "claiming" and p.last("task")["everyone"] is True
     p.claims(AUDITOR, "high", 0.9, spec=spec(AUDITOR))
     assert p.lead == AUDITOR
+
+
+def test_a_pass_is_said_once_and_by_who_was_announced() -> None:
+    p = Play(experts=(SRE, IMPL, QA, ANYBODY)).match(TWO, reviewers=())
+    p.speak(QA, "claims", "pass", {"agent_id": QA})
+    with pytest.raises(Illegal, match="qa-engineer has spoken already"):
+        p.speak(QA, "claims", "pass", {"agent_id": QA})
+    with pytest.raises(Illegal, match="was not announced"):
+        p.speak(ARCH, "claims", "pass", {"agent_id": ARCH})

@@ -497,7 +497,6 @@ def test_the_breaker_is_told_of_every_task() -> None:
         ({"coordination_s": 30, "claim_window_s": 5, "wording": "never"}, True),
         ({"coordination_s": 9.9}, False),
         ({"claim_window_s": 0.5}, False),
-        ({"attempts": 1}, False),
         ({"max_output_tokens": 20}, False),
         ({"wording": "standard"}, False),
         ({"ask_below": 1.0}, False),

@@ -11,7 +11,7 @@ from parley.schemas import log
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.single import Answer
 from parley.schemas.session import Budget, Document, OpenSession
-from tests.support.play import BasePlay
+from tests.support.play import BasePlay, tried
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks
 
 SINGLE = PROTOCOLS["single"]
@@ -37,7 +37,8 @@ class Play(BasePlay):
     """One session by hand."""
 
     def __init__(self, *documents: Document, **settings: Any) -> None:
-        super().__init__(SINGLE, opening(settings, documents=documents))
+        protocol, given = tried(SINGLE, settings)
+        super().__init__(protocol, opening(given, documents=documents))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Small:
     budget: Budget = UNLIMITED
 
     def opening(self) -> log.Opened:
-        caps = {"max_input_tokens": 100, "max_output_tokens": 20, "attempts": self.attempts}
+        caps = {"max_input_tokens": 100, "max_output_tokens": 20}
         return opening(caps, self.budget)
 
 
@@ -75,4 +76,4 @@ EXPECTED = {
     "once": expect("answered", "unanswered", "quorum"),
     "seconds": expect("answered", "unanswered", "quorum", "budget"),
 }
-WALK = Walk(SINGLE, WORLDS, EXPECTED, moves, rank, key_with_posts)
+WALK = Walk(SINGLE, WORLDS, EXPECTED, moves, rank, key_with_posts, tries=lambda world: world.attempts)

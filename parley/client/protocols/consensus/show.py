@@ -153,7 +153,6 @@ class ConsensusShow(Show):
         "signature": "signing another answer", "signed": "what stands behind the sentence",
         "least": "least values that were wanted", "weights": "weight of each seat",
         "stuck_rounds": "rounds without progress that end it",
-        "stuck_progress": "least rise of the score that counts as progress, in points",
         **_SOURCES,
     }  # fmt: skip
 

@@ -124,7 +124,7 @@ SETUP = MaciSetup(
     name="maci",
     about="Debaters say how likely each outcome is, and argue with evidence. "
     "Judges mark the arguments, and measured rules end the debate.",
-    opening_only=("debaters", "judges", "cross_family", "judge_families", "frames"),
+    opening_only=("debaters", "judges", "cross_family", "frames"),
     rank=3,
     several=Several(role="debater", setting="debaters", size=2),
     others=("judge", "analyst", "helper"),
