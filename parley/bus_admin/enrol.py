@@ -18,7 +18,6 @@ from parley.agents.experts import ExpertError
 from parley.bus import accounts
 from parley.bus.accounts import Credentials, User
 from parley.bus.errors import BadKeyFile, BadTable
-from parley.bus_admin import users
 from parley.client.errors import BadInput
 from parley.client.text import line
 from parley.schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
@@ -60,6 +59,8 @@ def enroll(folder: Path, paths: Sequence[Path], url: str | None = None, *, repla
     Unreachable, StackFailed
         As parley.bus_admin.users.change.
     """
+    from parley.bus_admin import users  # loads the bus, which a check of files does without
+
     specs = _specs(paths)
     rows = {u.name: u for u in _users(specs)}
     try:
@@ -87,6 +88,8 @@ def enroll(folder: Path, paths: Sequence[Path], url: str | None = None, *, repla
 
 def enroll_words(done: dict[str, Any]) -> Iterator[str]:
     """What was done, and what is to be done."""
+    from parley.bus_admin import users
+
     for row in done["enrolled"]:
         if row["replaces"]:
             yield line(row["replaces"], 400)

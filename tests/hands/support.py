@@ -15,7 +15,7 @@ from parley.agents.worker_model import WorkerModel
 from parley.schemas.protocols.madp.work import SupportBrief, Work
 from tests.hands.stub import KEY, Server
 from tests.llm.support import silent
-from tests.support.artifacts import FolderArtifacts
+from tests.support.experts import FolderArtifacts
 from tests.tools.support import SPEC, Scripted, asked, packed, support, work
 
 AGENT = Path(__file__).with_name("agent.py")

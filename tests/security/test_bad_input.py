@@ -168,7 +168,6 @@ FILES = {
 }  # fmt: skip
 READERS = (
     ("doctor", "--config"), ("ask", "q", "--dry-run", "--panel-file"),
-    ("ask", "--protocol", "competition", "--dry-run", "--topic", "a", "--topics"),
     ("ask", "q", "--protocol", "competition", "--dry-run", "--format"),
     ("ask", "q", "--protocol", "competition", "--dry-run", "--style", "pro_1=a", "--personalities"),
     ("experts", "check"), ("agent",),

@@ -24,7 +24,7 @@ from parley.schemas.tools import ToolCall
 from parley.schemas.turn import MAX_BODY, Reply
 from parley.schemas.wire import InvalidValue, encode, raw
 from tests.llm.support import silent
-from tests.support.artifacts import FolderArtifacts
+from tests.support.experts import FolderArtifacts
 from tests.support.madp import Actor
 from tests.tools.support import DONE, SPEC, Scripted, asked, files_list, hostile_list, packed, support, use, work
 

@@ -17,7 +17,7 @@ from parley.agents.worker_model import WorkerModel
 from parley.schemas.protocols.madp.work import Work
 from tests.llm.server import ModelServer, Request, Step, fails, model_server, raw, says
 from tests.llm.support import model, silent
-from tests.support.artifacts import FolderArtifacts
+from tests.support.experts import FolderArtifacts
 from tests.tools.support import DONE, SPEC, asked, files_list, packed, use, work
 
 pytestmark = [pytest.mark.slow]

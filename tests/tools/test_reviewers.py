@@ -17,7 +17,7 @@ from parley.schemas.protocols.madp.work import Checked, Finding, ReviewBrief
 from parley.schemas.routing import Task
 from parley.schemas.tools import START
 from tests.llm.support import silent
-from tests.support.artifacts import FolderArtifacts
+from tests.support.experts import FolderArtifacts
 from tests.tools.support import DONE, SPEC, Scripted, asked, files_list, hostile_list, packed, use, work
 
 BASE = archive({"app.py": (b"print('hi')\n", False), "README.md": (b"Say hello, never hi.\n", False)})

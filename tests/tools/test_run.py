@@ -15,7 +15,7 @@ from parley.agents.tools.run_server import VARIABLE
 from parley.agents.tools.steps import Call
 from parley.agents.worker_model import WorkerModel
 from tests.llm.support import silent
-from tests.support.artifacts import FolderArtifacts
+from tests.support.experts import FolderArtifacts
 from tests.tools.support import DONE, EXAMPLE, SPEC, Scripted, asked, packed, use, work
 
 pytestmark = [pytest.mark.slow]

@@ -14,7 +14,7 @@ from parley.agents.tools import sandbox
 from parley.agents.tools.folder import archive
 from parley.schemas.folders.archive import Files
 from parley.schemas.protocols.madp.work import CheckBrief, Checked
-from tests.support.artifacts import Held
+from tests.support.experts import Held
 
 BASE = """
 import pytest

@@ -18,7 +18,7 @@ from parley.schemas.routing import Task
 from tests.llm.aimock import Aimock, aimock
 from tests.llm.support import model, silent
 from tests.parley.support import Front
-from tests.support.artifacts import FolderArtifacts
+from tests.support.experts import FolderArtifacts
 from tests.tools.support import SPEC, asked, files_list, work
 
 PROJECTS = Path(__file__).parents[3] / "examples" / "projects"

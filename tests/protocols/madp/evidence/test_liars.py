@@ -18,7 +18,7 @@ from parley.schemas.protocols.madp.work import CheckBrief, Checked
 from parley.schemas.stops import STOPS
 from parley.schemas.tools import ToolCall
 from tests.protocols.madp.play import APPROVED, AUDITOR, SRE, Play, artifact, done
-from tests.support.artifacts import Held
+from tests.support.experts import Held
 
 PYTEST = "python -m pytest -q"
 WRONG = "def cents(x):\n    return int(x * 100)\n\n\ndef rate():\n    return 5\n"
