@@ -37,7 +37,7 @@ def ask(
     on_live: Callable[[Live], None] | None = None,
     **asked: Unpack[AskOptions],
 ) -> Result:
-    """Ask one question on a stack of your own, wait for the result, and end the stack. For scripts and notebooks.
+    """Ask one question on a stack of your own, wait for the result, and end the stack.
 
     It needs no `await`, and also works where an event loop runs already, as in a notebook. For more than one question
     `local` is faster, because its stack starts only once.
@@ -78,8 +78,7 @@ def ask(
 
 
 def learn(*, state: Path | str | None = None, learned: Path | str | None = None) -> "LearnReport":
-    """Update the records of members, and how confidence is to be read, from the feedback on the sessions of a state
-    folder. For scripts and notebooks; in an open connection use `Parley.learn`.
+    """Update records and calibration (docs/reliability.md) from the feedback on the sessions of a state folder.
 
     Parameters
     ----------

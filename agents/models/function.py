@@ -80,9 +80,9 @@ class Turn:
     documents
         Each has a `name` and a `text`.
     background
-        What was found before, where the question follows up an earlier session; it is no evidence.
+        The result of the session that the question follows up; it is no evidence.
     error
-        Why the last reply to this turn was refused; empty: this is the first attempt.
+        Why the last reply to this turn was refused; empty: the first attempt.
     """
 
     def __init__(self, shown: Shown, emit: Emit) -> None:
@@ -108,8 +108,8 @@ class Turn:
         return msgspec.json.schema(self.shown.reply)
 
     def prompt(self) -> list[dict[str, Any]]:
-        """The messages that a language model of Parley's own would be sent, with the reply's schema in them: a list of
-        `{"role", "content"}`. What the model writes may be returned as it is: the JSON in it is found.
+        """The messages that Parley's own language model would get, with the reply's schema: a list of
+        `{"role", "content"}`. What the model writes may be returned as it is.
 
         Raises
         ------

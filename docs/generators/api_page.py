@@ -5,25 +5,27 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
 import parley
+from parley.client.api import AskOptions
+from parley.client.setup.options import SESSION
 from parley.schemas.result import ResultUsage, SeatUsage, Stop
 
 _HEAD = """# The Python API
 
-This page lists what `import parley` gives, in short; `help(parley.ask)` has all of it, also what it raises. `make api`
-makes it from the docstrings. The package has types (`py.typed`).
+What `import parley` gives, in short; `help(parley.ask)` has all of it, also what it raises. The package has types.
 
 In a script or a notebook use `parley.ask`. To ask more than one question, open `parley.local`, or `parley.connect` on a
-bus that runs elsewhere: each gives a `Parley` (`p` below). In a notebook, `parley.start` gives one that lasts over
-several cells. `parley.web_app` is the web page for an application of yours. What several functions take means the same.
+bus that runs elsewhere: each gives a `Parley` (`p` below). Questions take the [options](options.md) by name; a
+parameter that is named more than once always means the same.
 """
 _ORDER = ("ask", "local", "start", "connect", "agent", "learn", "Parley", "Session", "Result", "Turn")
 """These first, with all that they take and hold; the others in a line each."""
-_MOST_FIELDS = 13
+_OPTIONS = {option.setting for option in SESSION if "python" in option.doors} - {"evidence"}
+"""Told by the page of options."""
 _SECTIONS = ("Attributes", "Parameters", "Returns")
 _PARTS = {"Result": (Stop, ResultUsage, SeatUsage)}
 """What is told below a class, since its fields are that."""
@@ -40,27 +42,24 @@ def page() -> str:
         _HEAD,
         *("\n".join(_told(name)) for name in whole),
         "## Other classes\n",
-        "\n".join(_line(getattr(parley, name), f"parley.{name}") for name in short),
+        "\n".join(f"- `parley.{name}`: {_about(getattr(parley, name))}" for name in short),
     ]
     return "\n".join(part.rstrip() + "\n" for part in parts)
 
 
-def _line(thing: Any, name: str) -> str:
-    """A class in one line: what it is, and its fields where they are few."""
-    fields = getattr(thing, "__struct_fields__", ())
-    text = _sentence(" ".join(inspect.cleandoc(thing.__doc__ or "").partition("\n\n")[0].split()))
-    return f"- `{name}`: {text}" + (f" Fields: {', '.join(fields)}." if 0 < len(fields) < _MOST_FIELDS else "")
+def _about(thing: Any) -> str:
+    """What a class is, in one sentence."""
+    return _sentence(" ".join(inspect.cleandoc(thing.__doc__ or "").partition("\n\n")[0].split()))
 
 
 def _told(name: str) -> Iterator[str]:
     thing = getattr(parley, name)
-    yield f"## parley.{name}"
-    yield ""
     if not inspect.isclass(thing):
-        yield from _function(
-            ".".join(("parley", name)), thing, "async with " if inspect.isasyncgenfunction(_inner(thing)) else ""
-        )
+        before = "async with " if inspect.isasyncgenfunction(_inner(thing)) else ""
+        yield from _function(f"parley.{name}", thing, before, "## ")
         return
+    yield f"## `parley.{name}`"
+    yield ""
     bases = ", ".join(
         f"`{b.__name__}`" for b in thing.__mro__[1:-1] if b.__name__ in parley.__all__ and b.__name__ != name
     )
@@ -69,7 +68,10 @@ def _told(name: str) -> Iterator[str]:
         yield ""
     yield from _docstring(inspect.cleandoc(thing.__doc__ or ""))
     yield from _fields(thing)
-    parts = [_line(part, part.__name__) for part in _PARTS.get(name, ())]
+    parts = [
+        f"- `{part.__name__}`: {_about(part)} Fields: {', '.join(part.__struct_fields__)}."
+        for part in _PARTS.get(name, ())
+    ]
     yield from [*parts, ""] if parts else []
     for method, value in _methods(thing):
         if isinstance(value, property):
@@ -79,7 +81,7 @@ def _told(name: str) -> Iterator[str]:
         else:
             inner = _inner(value)
             awaited = "await " if inspect.iscoroutinefunction(inner) else ""
-            yield from _function(f"{_SHORT.get(name, name.lower())}.{method}", value, awaited, head="### ")
+            yield from _function(f"{_SHORT.get(name, name.lower())}.{method}", value, awaited, "### ")
 
 
 def _inner(thing: Any) -> Any:
@@ -99,15 +101,17 @@ def _methods(thing: type) -> Iterator[tuple[str, Any]]:
                 yield name, value
 
 
-def _function(shown: str, function: Any, before: str, head: str = "") -> Iterator[str]:
+def _function(shown: str, function: Any, before: str, head: str) -> Iterator[str]:
     inner = _inner(function)
     parameters = [q for p in inspect.signature(inner).parameters.values() if p.name != "self" for q in _keywords(p)]
     signature = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
     more = ["…"] if len(signature) < len(parameters) else []
     result = _type(inspect.signature(inner).return_annotation)
-    yield f"{head}`{before}{shown}({', '.join([*signature, *more])}) -> {result}`"
+    gives = "" if result == "None" or result.startswith("Callable") else f" -> {result}"
+    yield f"{head}`{before}{shown}({', '.join([*signature, *more])}){gives}`"
     yield ""
-    yield from _docstring(inspect.getdoc(function) or "")
+    asks = any(AskOptions in get_args(p.annotation) for p in inspect.signature(inner).parameters.values())
+    yield from _docstring(inspect.getdoc(function) or "", _OPTIONS if asks else ())
 
 
 def _keywords(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
@@ -156,13 +160,14 @@ def _fields(thing: type) -> Iterator[str]:
         yield ""
 
 
-def _docstring(text: str) -> Iterator[str]:
-    """A docstring in short: its first paragraph, and what it takes."""
+def _docstring(text: str, elsewhere: Collection[str] = ()) -> Iterator[str]:
+    """A docstring in short: its first paragraph, and what it takes but for what another page tells."""
     lines = text.split("\n")
     yield from lines[: next((n for n, row in enumerate(lines) if not row), len(lines))]
     yield ""
     for section in _SECTIONS:
-        told = {name: words for name, words in _rows(lines, section) if not words.startswith("As `")}
+        rows = _rows(lines, section)
+        told = {name: words for name, words in rows if name not in elsewhere and not words.startswith("As `")}
         yield from (f"- `{name}`: {_sentence(words)}" for name, words in told.items())
         yield from [""] if told else []
 

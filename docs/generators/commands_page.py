@@ -13,18 +13,18 @@ from parley.cli.app import app
 
 _HEAD = """# The command line
 
-`make api` makes this page from `parley COMMAND --help`, which also shows examples, bounds and defaults.
-Guides: [ask](ask.md), [panels](panels.md), [folders](folders.md).
+Each command with its options. `parley COMMAND --help` says what each option does, with examples, bounds and defaults.
+[Options](options.md) has those of a question.
 
 With `--json` a command prints exactly one JSON document on standard output. An error is then
-`{"error": {"field", "message"}, "exit_code"}`. Diagnostics go to standard error. All text is UTF-8.
+`{"error": {"field", "message"}, "exit_code"}`. Diagnostics go to standard error.
 
 | exit status | means |
 |---|---|
-| 0 | the session converged, or did what was asked of it; the command did what it says |
+| 0 | the session converged; the command did what it says |
 | 1 | the session failed; a record does not recompute; the stack did not start |
-| 2 | bad input or configuration: a wrong value, a refused session, a bus that does not answer, wrong credentials |
-| 3 | the session ended, and nothing is settled: no agreement, a stalemate, a plan, its budget, its last round |
+| 2 | a wrong value, configuration or credentials; a refused session; no bus |
+| 3 | the session ended, and nothing is settled |
 | 130 | interrupted, or cancelled |
 | 141 | the program that read the output has ended; the session was cancelled |
 
@@ -36,13 +36,13 @@ Without `--nats`, a command uses the stack of its state directory: `--state DIR`
 `$XDG_STATE_HOME`, else `~/.local/state/parley`. If none runs there, the command starts one, and it ends with the last
 command that uses it. Sessions stay; unfinished ones go on with the next stack. `logs/` holds one file for each service.
 
-With `--nats URL --creds FILE` a command uses a bus that runs elsewhere. A client's credentials ask, and watch and list
-the client's own sessions. An owner's also list everybody's, read logs, see who is alive, and erase.
+With `--nats URL --creds FILE` a command uses a bus elsewhere. A client's credentials ask, watch and list its own
+sessions. An owner's also list everybody's, read logs, see who is alive, and erase.
 
 ## Settings
 The command line overrides the environment, that overrides a file, and that overrides the defaults. The file is
 `parley.yaml` in the working folder, or `--config FILE`. `PARLEY__BUDGET__TOKENS=5000` is `budget.tokens`. A key that
-does not exist is refused, with the nearest key that does.
+does not exist is refused.
 
 ```yaml
 protocol: consensus
@@ -55,7 +55,7 @@ panel_file: panel.yaml      # the model of each seat
 tools: tools.yaml           # what experts' models may use, or off
 hands: hands.yaml           # which coding agents may do experts' work
 retention: {log_days: 90}
-spend: {tenant: default, day_usd: 20}       # what a day may cost before an alert tells; it stops nothing
+spend: {tenant: default, day_usd: 20}       # what a day may cost before an alert; it stops nothing
 watch: {expect: [consensus, single, sre]}   # whose queues must have workers
 learned: {reliability: on, calibration: on, kind: law}
 consensus: {threshold: 90, round_limit: 5, panel: 3}
@@ -65,9 +65,9 @@ stack: {moderators: 1, copies: 1, ack_wait_s: 8}    # the embedded one
 ```
 
 ## Options of several commands
-- `--json`: print one JSON document. `--help-all` of `ask`: all its options. `--set NAME=VALUE`: one setting.
+- `--json`: print one JSON document. `--set NAME=VALUE`: one setting. `--yes`: do not ask first.
 - `--nats`, `--creds`, `--state`, `--config`: see above.
-- `--dir` of `parley bus`: folder with the keys of all users, or `STATE/keys` of a stack. `--yes`: do not ask first.
+- `--dir` of `parley bus`: folder with the keys of all users, or `STATE/keys` of a stack.
 - `--metrics-host`, `--metrics-port`, `--log-level`: of services. Their pages are `/metrics`, `/healthz` and `/readyz`.
 - `--panel-file`: file that gives each seat its model. `--panels`: folder of saved panel files.
 - `--plain`: print plain lines. `--verbose`: show everything that is said. `--quiet`: print only the answer.
@@ -86,21 +86,14 @@ _COMMON = (
 _ALIKE = {("sessions", "export", "--all"), ("sessions", "show", "--all"), ("sessions", "watch", "--all"),
           *(("preferences", name, "--folder") for name in ("export", "forget", "list"))}  # fmt: skip
 """The same: of commands that share them."""
-_EVALUATION = "[Evaluation](evaluation.md) tells its options"
 _TOLD_BY = {
-    ("ask",): "[Options](options.md) and [ask](ask.md) tell its options",
-    ("eval", "debates"): _EVALUATION,
-    ("eval", "live"): _EVALUATION,
-    ("eval", "routing"): "`--help` tells its options",
-    (
-        "bus",
-        "config",
-    ): "`--help` tells its options; [deploy](operations/deploy.md) and [three servers](operations/cluster.md) use them",
+    ("ask",): "[options](options.md), [ask](ask.md)",
+    ("eval", "debates"): "[evaluation](evaluation.md)",
+    ("eval", "live"): "[evaluation](evaluation.md)",
+    ("bus", "config"): "[deploy](operations/deploy.md), [three servers](operations/cluster.md)",
 }
-"""Commands whose options another page tells."""
-_PLAIN = 5
-"""Words of a help text that say no more than the option's name does."""
-_OPTION = re.compile(r"^  (?:-\w, )?(--[a-z-]+)(.*)$")
+"""Commands whose options other pages tell."""
+_OPTION = re.compile(r"^  (?:-\w, )?(--[a-z-]+)")
 _WIDTH = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 
 
@@ -124,7 +117,7 @@ def _commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[
 
 
 def _told(path: tuple[str, ...], command: Any) -> Iterator[str]:
-    done = CliRunner().invoke(app, [*path, "--help-all" if path == ("ask",) else "--help"], env=_WIDTH)
+    done = CliRunner().invoke(app, [*path, "--help"], env=_WIDTH)
     lines = done.output.split("\n")
     usage = re.sub(r"\s+", " ", lines[0])
     arguments = re.sub(r"^.*?\[OPTIONS\]", "", usage).replace("COMMAND [ARGS]...", "")
@@ -132,17 +125,13 @@ def _told(path: tuple[str, ...], command: Any) -> Iterator[str]:
         re.sub(r"\{([\w|]+)(?:\.\.\.)?\}", lambda found: found[1], arguments)
         .replace("[[", "[")
         .replace("]]", "]")
+        .replace("]...]", "]")
         .strip()
     )
     about = command.help.partition("\n\n")[0].replace("\n", " ")
-    yield f"- **`{' '.join(('parley', *path, *arguments.split()))}`** {_sentence(about)}"
-    if path in _TOLD_BY:
-        yield f"  {_TOLD_BY[path]}."
-        return
-    options = [(name, text) for name, text in _options(lines) if (*path, name) not in _ALIKE]
-    yield from (f"  - `{name}`: {text}" for name, text in options if len(text.split()) > _PLAIN)
-    if plain := [f"`{name}`" for name, text in options if len(text.split()) <= _PLAIN]:
-        yield f"  - {', '.join(plain)}"
+    options = [name for name in _options(lines) if (*path, name) not in _ALIKE]
+    more = _TOLD_BY.get(path, ", ".join(f"`{name}`" for name in options))
+    yield f"- **`{' '.join(('parley', *path, *arguments.split()))}`** {_sentence(about)}{more and f' {more}'}"
 
 
 def _sentence(text: str) -> str:
@@ -150,22 +139,11 @@ def _sentence(text: str) -> str:
     return re.sub(r"(?<=[.)]) [A-Z].*$", "", " ".join(text.split()))
 
 
-def _options(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Each option that is not of most commands, with the first sentence of its help."""
+def _options(lines: list[str]) -> Iterator[str]:
+    """Each option that is not of most commands."""
     at = next(n for n, line in enumerate(lines) if line in ("Options:", "Arguments:", "Question and documents:"))
-    while at < len(lines):
-        found = _OPTION.match(lines[at])
-        at += 1
-        if found is None:
-            continue
-        parts = re.split(r"\s{2,}", found[2], maxsplit=1)
-        said = [parts[1]] if len(parts) > 1 else []
-        while at < len(lines) and lines[at].startswith(" " * 10):
-            said.append(lines[at].strip())
-            at += 1
-        if found[1] not in _COMMON:
-            text = re.sub(r"\s*\[[^\]]*\]$", "", " ".join(said))
-            yield found[1], _sentence(re.sub(r"[ ;,]*(?:\(default[^)]*\)|; repeatable)", "", text)).removesuffix(".")
+    found = (_OPTION.match(line) for line in lines[at:])
+    yield from (name for name in (match[1] for match in found if match) if name not in _COMMON)
 
 
 if __name__ == "__main__":

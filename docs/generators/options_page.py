@@ -10,16 +10,13 @@ from parley.coordinator.protocols import DEFAULT
 
 _HEAD = """# Options of a session
 
-Every door takes the same options, and calls them by these names, also in its errors. `make api` makes this page from
-`parley/client/setup/options.py`.
-
-The third column is for the page, MCP and the Python API; in `/v1` the name is `parley.NAME`. `budget.tokens` is
-`{"budget": {"tokens": 9000}}`. In `parley.yaml` and `--set`, a setting begins with its protocol: `consensus.threshold`.
+Every door takes the same options, and calls them by these names, also in its errors.
 
 ## Of any session
 
-| option | `parley ask` | programs | kind |
-|---|---|---|---|
+`parley ask` takes the flag, other doors the name in brackets; in `/v1` it is `parley.NAME`. `budget.tokens` is
+`{"budget": {"tokens": 9000}}`. Where some doors alone take an option, they are named.
+
 """
 _KINDS = {
     str: "text",
@@ -30,7 +27,7 @@ _KINDS = {
     bool: "yes or no",
     Path: "path",
 }
-_WORDS = {"ask": "`parley ask`", "page": "the page", "mcp": "MCP", "v1": "`/v1`", "python": "Python"}
+_WORDS = {"page": "the page", "mcp": "MCP", "v1": "`/v1`", "python": "Python"}
 
 
 def page() -> str:
@@ -42,21 +39,18 @@ def page() -> str:
 
 def _row(option: Option, names: str) -> str:
     help_ = option.help.replace("{protocols}", names).replace("{default}", DEFAULT)
-    flag = "`--set P.NAME=VALUE`" if base_of(option) is dict else f"`{option.flag}`" if "ask" in option.doors else "-"
+    flag = "--set P.NAME=VALUE" if base_of(option) is dict else option.flag
     doors = [_WORDS[door] for door in ("page", "mcp", "v1", "python") if door in option.doors]
-    place = f"`{option.setting}`" if doors else ""
-    if 0 < len(doors) < 4:
-        place += f" ({', '.join(doors)})"
-    kind = _KINDS[base_of(option)]
-    kind = " or ".join((kind, *(f"`{word}`" for word in option.words)))
+    kind = " or ".join((_KINDS[base_of(option)], *(f"`{word}`" for word in option.words)))
     if option.least is not None and option.most is not None:
         kind += f", {option.least:,g} to {option.most:,g}"
-    return f"| {help_} | {flag} | {place} | {kind} |\n"
+    if doors:
+        kind = f"`{option.setting}`: {kind}" + (f"; {', '.join(doors)}" if len(doors) < len(_WORDS) else "")
+    return f"- `{flag}` ({kind}): {help_}\n"
 
 
 def _of_protocols() -> Iterator[str]:
-    yield "## Of one protocol\n\nA setting without a flag is set by its name. Pages of the protocols list them all.\n\n"
-    yield "| `parley ask` | setting | what |\n|---|---|---|\n"
+    yield "## Of one protocol\n\nIn `parley.yaml` and `--set`, a setting begins with its protocol.\n\n"
     rows: dict[tuple[str, str], list[str]] = {}
     for setup in all_setups():
         for option in setup.options:
@@ -64,7 +58,7 @@ def _of_protocols() -> Iterator[str]:
                 setting = f"`{setup.name}.{option.setting}`" if option.gives == "setting" else setup.name
                 text = option.help.removeprefix(f"{setup.name}: ")
                 rows.setdefault((option.flag, f"{text[:1].upper()}{text[1:]}"), []).append(setting)
-    yield from (f"| `{flag}` | {', '.join(settings)} | {text} |\n" for (flag, text), settings in rows.items())
+    yield from (f"- `{flag}` ({', '.join(settings)}): {text}\n" for (flag, text), settings in rows.items())
 
 
 if __name__ == "__main__":

@@ -77,8 +77,7 @@ class Parley:
         """What `close` ends."""
 
     async def close(self) -> None:
-        """End what `parley.start` began, and wait until its processes are gone. Closing twice is fine. What a block
-        opened ends with the block."""
+        """End what `parley.start` began, and wait until its processes are gone."""
         await self.held.aclose()
 
     def _past(self) -> PastOutcomes:
@@ -102,8 +101,8 @@ class Parley:
             The protocol's name (parley.coordinator.protocols.PROTOCOLS). None: that of `local` or `connect`, or else
             what is asked decides: a change of a folder goes to experts, everything else to a panel.
         evidence
-            One or several of: folders, files and patterns (parley.client.evidence); a `Document`; names with texts or
-            bytes, such as `{"notes.md": "...", "report.pdf": data}`. A file is read by the end of its name.
+            Folders, files and patterns; a `Document`; or names with texts or bytes, such as `{"notes.md": "..."}`. A
+            file is read by the end of its name.
         settings
             The protocol's settings, such as `{"threshold": 80}`. Others have their defaults. Some may name a file,
             which the protocol's SETUP reads.
@@ -194,15 +193,14 @@ class Parley:
         turn_timeout_s: float | None = None,
         **settings: Any,
     ) -> Session:
-        """Open a session that continues the record of one of your own sessions, with other settings or models.
-        Returns once a moderator has taken it.
+        """Open a session that continues the record of one of your own closed sessions, with other settings or models.
 
         Parameters
         ----------
         session
-            A closed session's id.
+            Its id.
         round
-            The round after which the fork continues on its own; None: the last whole round.
+            The round after which the fork continues on its own. None: the last whole round.
         seats
             Seats that other queues serve now.
         budget
@@ -236,8 +234,7 @@ class Parley:
         return Session(self.client, await self.client.fork(wanted))
 
     async def learn(self, *, file: Path | str | None = None) -> "LearnReport":
-        """Update the records of members, and how confidence is to be read, from the feedback on all stored sessions.
-        Sessions of this connection that open afterwards use them. The same as `parley reliability learn`.
+        """As `parley.learn`, from all stored sessions. Sessions of this connection that open afterwards use it.
 
         Parameters
         ----------
@@ -286,7 +283,7 @@ class Parley:
         on_live: Callable[[Live], None] | None = None,
         **options: Unpack[AskOptions],
     ) -> Result:
-        """Open a session, wait until it is closed, and return its result. Takes and raises what `start` does.
+        """Open a session as `start` does, wait until it is closed, and return its result.
 
         Whoever stops waiting, by a timeout, a cancelled task or an error, has the session cancelled.
 
@@ -328,10 +325,10 @@ async def connect(
     patience_s
         How long to wait for a moderator.
     outlasts
-        Whether to wait longer while servers of the bus are away, until they are back. The log says what is missing
+        Whether to wait longer while servers of the bus are away. The log says what is missing
         meanwhile. If no server answers at the beginning, it does not wait.
     learned
-        The file of records (`parley reliability learn --file`); None: sessions use no records.
+        The file of records (`parley reliability learn --file`). None: none.
 
     Raises
     ------

@@ -56,7 +56,7 @@ class Session:
         on_post
             Called with each post as it comes; what it raises ends the waiting.
         on_live
-            Called with what seats are doing between their posts: who is at work, and whose server fails.
+            Called with what seats do between their posts.
         """
         if on_post is not None or on_live is not None:
             async for post in self.posts(on_live):
@@ -74,17 +74,17 @@ class Session:
         await self._client.cancel(self.sid, reason)
 
     async def answer_now(self) -> None:
-        """End the session with what it has come to by now. Its result says so (`stop.reason` is `answered_now`), unless
-        the seats that answered have signed one answer."""
+        """End the session with what it has come to by now: `stop.reason` is `answered_now`, unless the seats that
+        answered have signed one answer."""
         await self._client.answer_now(self.sid)
 
     async def seat(self, act: Literal["add", "remove"], name: str, why: str = "") -> None:
-        """Let a member of a panel join the session, or a seat leave it, from the next round on. Raises Refusal where
-        nobody serves it, or no round follows."""
+        """Let a member of a panel join (`add`) or leave (`remove`) from the next round on. Raises Refusal where nobody
+        serves it, or no round follows."""
         await self._client.decide(self.sid, DecideItem(item="seat", choice=f"{act} {name}", note=why))
 
     async def feedback(self, right: bool, *, answer: str = "", note: str = "") -> None:
-        """Say whether its result is right, once it is closed. The session keeps all feedback, and the last one counts.
+        """Say whether its result is right, once it is closed. The last feedback counts.
 
         Parameters
         ----------

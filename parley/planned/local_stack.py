@@ -154,8 +154,7 @@ class StackOptions(TypedDict, total=False):
 
 
 async def start(**stack: Unpack[StackOptions]) -> LocalParley:
-    """A stack of your own that runs until `close`: for a notebook, where one cell starts it and others ask. Takes and
-    raises what `local` does. It also ends with this process, however that ends.
+    """As `local`, for a notebook: the stack runs until `close`, or until this process ends.
 
     Parameters
     ----------

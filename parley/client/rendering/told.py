@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Result(result.Result, frozen=True, kw_only=True, dict=True):
-    """The result of a session. `print` shows it in words, and a notebook shows it as a small page."""
+    """The result of a session. `print` shows it in words, a notebook as a small page."""
 
     unanswered: tuple[Nothing, ...] = ()
     """Turns that no seat answered, each with its `seat`, `kind`, `round` and `why`. Empty: there are none, or only an
@@ -42,13 +42,13 @@ class Result(result.Result, frozen=True, kw_only=True, dict=True):
 
     @property
     def card(self) -> ResultCard:
-        """The answer, how sure it is, why, who dissents, what is weak, what to do next; `card.parts` has the rest."""
+        """The answer, its confidence, why, who dissents, what is weak, what to do next; `card.parts` has the rest."""
         card = self._fold.answer()
         assert card is not None, "it has a result"
         return card
 
     def outcome_as(self, kind: type[T]) -> T:
-        """The outcome as its protocol's own message, with a type: `result.outcome_as(Outcome).minority[0].seat`, with
+        """The outcome as its protocol's own message: `result.outcome_as(Outcome).minority[0].seat`, with
         `from parley.schemas.protocols.consensus import Outcome`.
 
         Raises
@@ -64,12 +64,11 @@ class Result(result.Result, frozen=True, kw_only=True, dict=True):
             raise BadInput("kind", why) from error
 
     def view(self) -> dict[str, Any]:
-        """All that any screen shows of the session, as JSON values (parley.client.view.shapes.SessionView)."""
+        """All that any screen shows of the session, as JSON values."""
         return dict(msgspec.to_builtins(self._fold.view()))
 
     def posts_frame(self) -> Any:
-        """The posts as rows of a pandas DataFrame: number, round, seat, kind, what it holds, how sure, and why. Raises
-        ModuleNotFoundError where pandas is not installed."""
+        """The posts as rows of a pandas DataFrame. Raises ModuleNotFoundError where pandas is not installed."""
         return importlib.import_module("pandas").DataFrame(self.posts_rows())
 
     def posts_rows(self) -> Sequence[dict[str, Any]]:
