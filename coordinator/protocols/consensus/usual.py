@@ -1,7 +1,7 @@
 """consensus: the turns of the shortest and the longest course, and of a usual one: two rounds, after which all but one
 sign the words of one of them.
 
-Sizes are those of parley/demos/consensus.yaml, as tests/played/test_estimates.py prints them.
+Sizes are those of parley/demos/consensus.yaml; tests/played/test_estimates.py compares.
 """
 
 from parley.coordinator.protocols.consensus.deciding import is_ruled, last_turns

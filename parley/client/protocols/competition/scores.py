@@ -19,6 +19,7 @@ _WIDE = 300
 _NARROW = 0.05
 """A share of the points below which a lead is called little."""
 _SENTENCE, _COUNTS = re.compile(r"(?<=[.!?])\s+"), re.compile(r"(?<!_)\b\d|\bpoints?\b")
+_BETTER = re.compile(r"\b(better|stronger|clearer|convinced|convincing|carried|prevailed)\b")
 _SHORT = {"rule_compliance": "rules"}
 
 
@@ -140,18 +141,31 @@ def means(speeches: Sequence[Speaking]) -> dict[str, tuple[float, int]]:
 
 
 def told_for(team: str, names: Mapping[str, str], review: str, speeches: Sequence[Speaking]) -> tuple[int | None, str]:
-    """What speaks for a team: the first sentence of the review that is on it and counts no points; else how its speech
-    with the highest marks begins, and the post of that."""
+    """What speaks for a team: the first sentence of the review that finds it better and counts no points, with the
+    question that it answers; else the first that is on this team alone; else how its speech with the highest marks
+    begins, and the post of that."""
+    before = found = ""
     for said in _SENTENCE.split(review):
-        on = {t for t in TEAMS if re.search(rf"\b({re.escape(names[t])}\b|{t}_\d)", said)}
-        if on == {team} and not _COUNTS.search(said):
-            return None, said
+        at = {t: where for t in TEAMS if (where := _named(t, names, said)) is not None}
+        if at and min(at, key=at.__getitem__) == team and not _COUNTS.search(said):
+            if _BETTER.search(said):
+                return None, f"{before} {said}".strip()
+            found = found or (said if len(at) == 1 else "")
+        before = said if said.endswith("?") else ""
+    if found:
+        return None, found
     mine = [(s.scored.score, -s.post, s) for s in speeches if team_of(s.seat) == team and s.scored and s.scored.marks]
     if not mine:
         return None, ""
     score, _, best = max(mine)
     first = _SENTENCE.split(best.said.text or " ".join(best.said.questions))[0]
     return best.post, f"{seat_name(best.seat)}, best marked for {names[team]} ({points(score)}): {first}"
+
+
+def _named(team: str, names: Mapping[str, str], said: str) -> int | None:
+    """Where a sentence names a team first; None: nowhere."""
+    found = re.search(rf"\b({re.escape(names[team])}\b|{team}_\d)", said)
+    return found.start() if found else None
 
 
 def lead_words(outcome: Outcome) -> str:
