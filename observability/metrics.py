@@ -113,7 +113,7 @@ class Metrics:
         self.registry = registry if registry is not None else CollectorRegistry()
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
-        build = self._gauge("build_info", "Which build of Parley this is: always 1.", ("version",))
+        build = self._gauge("build_info", "Parley's build: always 1.", ("version",))
         build.labels(parley_version()).set(1)
         self.protocol = Bounded()
         self.role = Bounded()
@@ -143,64 +143,56 @@ class Metrics:
         self.sessions_refused = self._counter(
             "sessions_refused_total", "Openings refused, by why.", ("protocol", "reason")
         )
-        self.sessions_cached = self._gauge("sessions_cached", "Sessions that this moderator holds folded in memory.")
+        self.sessions_cached = self._gauge("sessions_cached", "Sessions in this moderator's memory.")
         self.sessions_unreadable = self._gauge(
             "sessions_unreadable",
-            "Sessions met in the last minute that this moderator cannot run and leaves to another one.",
+            "Sessions of the last minute that this moderator cannot run.",
             ("reason",),
         )
         self.sessions_revived = self._counter(
             "sessions_revived_total",
-            "Open sessions for which nothing was due any more, and which were set going again.",
+            "Stranded sessions that were set going again.",
         )
-        self.logs_damaged = self._gauge(
-            "logs_damaged", "Sessions whose logs lost something, as far as this moderator has met them."
-        )
+        self.logs_damaged = self._gauge("logs_damaged", "Sessions met whose logs lost something.")
         self.left_to_others = self._counter(
             "left_total",
-            "Submissions and requests left to another moderator, since this one cannot run the session.",
+            "Requests left to another moderator.",
             ("reason",),
         )
         for reason in UNREADABLE:
             self.left_to_others.labels(reason=reason)
 
     def _moderator(self) -> None:
-        self.transitions = self._counter("transitions_total", "Transitions appended to the log.", ("event",))
+        self.transitions = self._counter("transitions_total", "Transitions appended.", ("event",))
         self.step_seconds = self._histogram("step_seconds", "One step of the pure machine.", FAST)
-        self.append_seconds = self._histogram("append_seconds", "One append to the log, to its acknowledgement.", FAST)
+        self.append_seconds = self._histogram("append_seconds", "One append, to its acknowledgement.", FAST)
         self.append_conflicts = self._counter(
-            "append_conflicts_total", "Appends refused because another moderator had moved the session."
+            "append_conflicts_total", "Appends refused, since another moderator was faster."
         )
-        self.effects = self._counter(
-            "effects_total", "Effects carried out: turns, posts, timers, words to other sessions.", ("kind",)
-        )
+        self.effects = self._counter("effects_total", "Turns, posts, timers and words sent.", ("kind",))
         self.effects_reissued = self._counter("effects_reissued_total", "Transitions whose effects were sent again.")
         self.turns_handed_back = self._counter(
-            "turns_handed_back_total", "Turns put back on their queue, since their worker's connection ended."
+            "turns_handed_back_total", "Turns put back after a worker's connection ended."
         )
-        self.turns_held = self._read(
-            "turns_held", "Messages with turns that wait for their owner's place on a queue.", "owner"
-        )
+        self.turns_held = self._read("turns_held", "Messages with turns that wait for their owner's share.", "owner")
         self.submissions = self._counter(
-            "submissions_total", "Submissions answered. busy: the author's queue was full.", ("kind", "verdict")
+            "submissions_total", "Submissions answered; busy: the author's queue was full.", ("kind", "verdict")
         )
         for verdict in VERDICTS:
             self.submissions.labels(kind="reply", verdict=verdict)
-        self.aside = self._counter("aside_total", "Messages recorded and put aside.", ("kind",))
+        self.aside = self._counter("aside_total", "Messages put aside.", ("kind",))
         for kind in ("undecodable", "raised"):
             self.aside.labels(kind=kind)
-        self.queue_workers = self._read(
-            "queue_workers", "Living workers of a queue, as this moderator has heard them.", "queue"
-        )
-        self.moderator = self._read("moderator", "Of a moderator: 1 while it is in this state.", "state")
-        self.queue_models = self._read("queue_models", "Different models of the living workers of a queue.", "queue")
-        self.openings = self._counter("openings_total", "Openings that arrived, by whose they are.", ("owner",))
-        self.checks = self._counter("checks_total", "Questions whether a turn is still open.", ("open",))
+        self.queue_workers = self._read("queue_workers", "Living workers that this moderator hears.", "queue")
+        self.moderator = self._read("moderator", "1 while it is in this state.", "state")
+        self.queue_models = self._read("queue_models", "Different models of a queue's workers.", "queue")
+        self.openings = self._counter("openings_total", "Openings that arrived.", ("owner",))
+        self.checks = self._counter("checks_total", "Questions whether a turn is open.", ("open",))
         self.reads = self._counter("reads_total", "Requests for history, documents and lists.", ("kind",))
         self.timers_fired = self._counter("timers_fired_total", "Timers taken; early: nothing was due yet.", ("early",))
-        self.timer_late_seconds = self._histogram("timer_late_seconds", "By how much a due timer came late.", LATE)
+        self.timer_late_seconds = self._histogram("timer_late_seconds", "Lateness of timers.", LATE)
 
-        self.notifications = self._counter("notifications_total", "Calls for people, by sessions.", ("severity",))
+        self.notifications = self._counter("notifications_total", "Calls for people.", ("severity",))
         self.webhooks = self._counter("webhooks_total", "Notifications at the webhook.", ("outcome",))
         for outcome in ("sent", "failed"):
             self.webhooks.labels(outcome=outcome)
@@ -209,54 +201,46 @@ class Metrics:
         self.turns = self._counter("turns_total", "Turns that ended, at the moderator.", ("role", "outcome"))
         self.turn_overhead_seconds = self._histogram(
             "turn_overhead_seconds",
-            "From a worker's taking a turn until its reply is accepted, less the time of its model's calls.",
+            "A turn's time at worker and moderator, without its model's calls.",
             FAST,
         )
 
     def _worker(self) -> None:
         by_turn = ("queue", "role")
-        self.worker_room = self._gauge("worker_room", "Turns that this process serves at once.", by_turn)
+        self.worker_room = self._gauge("worker_room", "Turns that this process may serve at once.", by_turn)
         self.worker_busy = self._gauge("worker_busy", "Turns that this process is serving.", by_turn)
         self.worker_turns = self._counter("worker_turns_total", "Turns that this process ended.", (*by_turn, "outcome"))
         self.model_seconds = self._histogram("model_seconds", "One model call.", CALLS, ("model",))
         self.model_calls = self._counter("model_calls_total", "Model calls begun.", ("model",))
-        self.model_errors = self._counter("model_errors_total", "Model calls that failed.", ("model", "kind"))
-        self.model_retries = self._counter("model_retries_total", "Calls that failed and are made again.", ("model",))
-        self.redeliveries = self._counter(
-            "redeliveries_total", "Turns delivered to this process more than once.", ("queue",)
-        )
+        self.model_errors = self._counter("model_errors_total", "Failed model calls.", ("model", "kind"))
+        self.model_retries = self._counter("model_retries_total", "Failed calls that are repeated.", ("model",))
+        self.redeliveries = self._counter("redeliveries_total", "Turns delivered here more than once.", ("queue",))
         self.turns_skipped = self._counter(
-            "turns_skipped_total", "Turns dropped before a model call, because they were no longer open.", ("queue",)
+            "turns_skipped_total", "Turns no longer open, dropped before a model call.", ("queue",)
         )
         self.late_calls = self._counter(
             "late_calls_total",
-            "Model calls whose reply was not taken: by then the turn had been answered, or was over.",
+            "Model calls whose reply came too late.",
             ("queue",),
         )
-        self.lane = self._counter(
-            "lane_total", "Replies that went by the warm lane, and those that did not.", ("outcome",)
-        )
+        self.lane = self._counter("lane_total", "Replies by the warm lane, and others.", ("outcome",))
         for outcome in ("hit", "miss"):
             self.lane.labels(outcome=outcome)
 
     def _gateway(self) -> None:
-        self.gateway_requests = self._counter(
-            "gateway_requests_total", "Requests answered, by the door that they came to.", ("door", "status")
-        )
-        self.gateway_streams = self._gauge("gateway_streams", "Streams of events that are open.")
-        self.gateway_feeds = self._gauge("gateway_feeds", "Sessions that are heard for whoever watches them.")
+        self.gateway_requests = self._counter("gateway_requests_total", "Requests answered.", ("door", "status"))
+        self.gateway_streams = self._gauge("gateway_streams", "Open streams of events.")
+        self.gateway_feeds = self._gauge("gateway_feeds", "Sessions that somebody watches.")
         self.gateway_events = self._counter("gateway_events_total", "Events sent to viewers.", ("event",))
-        self.gateway_slow = self._counter("gateway_slow_total", "Viewers that were cut because they read too slowly.")
+        self.gateway_slow = self._counter("gateway_slow_total", "Viewers cut as too slow.")
         self.gateway_lag_seconds = self._histogram(
-            "gateway_lag_seconds", "From the append of a post to its sending to one viewer who was there.", LATE
+            "gateway_lag_seconds", "From a post's append to its sending to a viewer.", LATE
         )
 
     def _bus(self) -> None:
         self.bus_connected = self._gauge("bus_connected", "1 while the connection to the bus stands.")
         self.bus_unstored_seconds = self._gauge(
-            "bus_unstored_seconds", "For how long the bus has not stored what this process gave it; 0: it stores."
+            "bus_unstored_seconds", "For how long the bus has stored nothing; 0: it stores."
         )
-        self.bus_reconnects = self._counter("bus_reconnects_total", "Times the connection to the bus came back.")
-        self.bus_denied = self._counter(
-            "bus_denied_total", "Operations that the broker refused for want of permission."
-        )
+        self.bus_reconnects = self._counter("bus_reconnects_total", "Reconnections to the bus.")
+        self.bus_denied = self._counter("bus_denied_total", "Operations that the broker refused.")

@@ -52,44 +52,36 @@ OUTCOMES: dict[str, Declared] = {
     "sessions_closed_total": Declared(
         "Sessions closed, by the reason of their stop.", ("protocol", "reason", "converged", "status")
     ),
-    "session_seconds": Declared("From the first entry of a session to its last.", PROTOCOL, SESSIONS),
-    "session_rounds": Declared("Rounds that a session played.", PROTOCOL, ROUNDS),
-    "session_tokens": Declared("Tokens of a session's own calls.", PROTOCOL, SESSION_TOKENS),
-    "session_cost_usd": Declared("Cost of a session's own calls.", PROTOCOL, SESSION_USD),
-    "session_calls_total": Declared("Model calls of sessions that are closed.", PROTOCOL),
-    "calls_saved_total": Declared(
-        "Calls of a usual run to the last round allowed, less those made, of sessions that ended early.", PROTOCOL
-    ),
-    "tokens_total": Declared("Tokens reported by workers. estimated: counted by us.", ("model", "kind", "estimated")),
-    "cached_tokens_total": Declared("Of the input tokens, those that the endpoint had in its cache.", ("model",)),
-    "cost_usd_total": Declared("Cost at the prices that are known.", ("model",)),
-    "unpriced_tokens_total": Declared("Tokens of which no price is known: the cost is without them.", ("model",)),
-    "unaccounted_calls_total": Declared("Model calls that may have been paid for and were never reported."),
-    SPEND: Declared("Cost of sessions that are closed.", ("tenant",)),
-    "agreement": Declared("Agreement at the end of a session, as its protocol measures it.", PROTOCOL, SHARES),
-    "disagreement": Declared("Disagreement at the end of a session, as its protocol measures it.", PROTOCOL, SHARES),
-    "plateaus_total": Declared("Sessions in which, by their protocol's test, nothing moved any more.", PROTOCOL),
-    "flips_total": Declared("Changes of an answer, by what brought them about.", ("protocol", "because")),
-    "arguments_refused_total": Declared("Arguments that a judge or the gate on evidence refused."),
-    "objections_repeated_total": Declared("Objections that repeated one that was raised before."),
-    "judge_variance": Declared("Variance across the judges of a round.", PROTOCOL, VARIANCES),
-    "tasks_total": Declared(
-        "Tasks that were assigned, or that nobody took, by depth and by how who leads was found.", ("depth", "how")
-    ),
-    "coordination_tokens": Declared("Model tokens from a task to its first assignment.", ("depth",), TOKENS),
-    "coordination_seconds": Declared("From a task's being taken to its first assignment.", ("depth",), COORDINATION),
-    "review_revisions": Declared(
-        "Revisions of a task's work after reviews, of tasks that were reviewed.", (), REVISIONS
-    ),
+    "session_seconds": Declared("From its first entry to its last.", PROTOCOL, SESSIONS),
+    "session_rounds": Declared("Rounds played.", PROTOCOL, ROUNDS),
+    "session_tokens": Declared("Tokens of its own calls.", PROTOCOL, SESSION_TOKENS),
+    "session_cost_usd": Declared("Cost of its own calls.", PROTOCOL, SESSION_USD),
+    "session_calls_total": Declared("Model calls of closed sessions.", PROTOCOL),
+    "calls_saved_total": Declared("Calls that sessions saved by ending before the last round.", PROTOCOL),
+    "tokens_total": Declared("Tokens reported by workers, or estimated.", ("model", "kind", "estimated")),
+    "cached_tokens_total": Declared("Input tokens from the endpoint's cache.", ("model",)),
+    "cost_usd_total": Declared("Cost at known prices.", ("model",)),
+    "unpriced_tokens_total": Declared("Tokens without a known price.", ("model",)),
+    "unaccounted_calls_total": Declared("Model calls that may have been paid and were never reported."),
+    SPEND: Declared("Cost of closed sessions.", ("tenant",)),
+    "agreement": Declared("Agreement at the end.", PROTOCOL, SHARES),
+    "disagreement": Declared("Disagreement at the end.", PROTOCOL, SHARES),
+    "plateaus_total": Declared("Sessions in which nothing moved any more.", PROTOCOL),
+    "flips_total": Declared("Changes of an answer, by cause.", ("protocol", "because")),
+    "arguments_refused_total": Declared("Arguments that a judge or gate refused."),
+    "objections_repeated_total": Declared("Objections that repeated an earlier one."),
+    "judge_variance": Declared("Variance across a round's judges.", PROTOCOL, VARIANCES),
+    "tasks_total": Declared("Tasks assigned, or taken by nobody.", ("depth", "how")),
+    "coordination_tokens": Declared("Model tokens until the first assignment.", ("depth",), TOKENS),
+    "coordination_seconds": Declared("Time until the first assignment.", ("depth",), COORDINATION),
+    "review_revisions": Declared("Revisions of a reviewed task's work.", (), REVISIONS),
     "tasks_ended_total": Declared("Tasks that ended."),
-    "overrides_total": Declared("Tasks that ended in which a human chose another expert, or named it beforehand."),
-    "selections_total": Declared("Experts chosen, and whether they were the right ones.", ("by", "verdict")),
-    "items_opened_total": Declared("Questions to a human that were opened.", ("kind",)),
-    "items_closed_total": Declared(
-        "Those that a human answered, whose default held, and that ended with their session.", ("by",)
-    ),
-    "escalations_total": Declared("Tasks that ended in which a human was asked, by kind of question.", ("kind",)),
-    "breaker_changes_total": Declared("Times that coordination was degraded, and recovered.", ("to",)),
+    "overrides_total": Declared("Ended tasks whose expert a human chose."),
+    "selections_total": Declared("Experts chosen, right or not.", ("by", "verdict")),
+    "items_opened_total": Declared("Questions to humans.", ("kind",)),
+    "items_closed_total": Declared("Such questions closed: by a human, the default, or the session's end.", ("by",)),
+    "escalations_total": Declared("Ended tasks in which a human was asked.", ("kind",)),
+    "breaker_changes_total": Declared("Times that coordination degraded or recovered.", ("to",)),
     "breaker_degraded": Declared("1 while coordination is degraded."),
 }
 ASKED = ("answered", "failed", "refused", "unanswered")
@@ -98,24 +90,22 @@ GAUGES = frozenset({"breaker_degraded"})
 """Those of OUTCOMES that say how it stands."""
 
 BUS: dict[str, Declared] = {
-    "queue_pending": Declared("Turns that no worker of the queue has yet.", ("queue",)),
-    "queue_unacknowledged": Declared("Turns that workers of the queue have.", ("queue",)),
-    "queue_oldest_seconds": Declared("How long the queue's oldest turn is there, as far as it was seen.", ("queue",)),
-    "queue_redelivered": Declared("Turns that workers have for a second time.", ("queue",)),
-    "stream_messages": Declared("Messages that a stream holds.", ("stream",)),
-    "stream_bytes": Declared("Bytes that a stream holds.", ("stream",)),
-    "stream_limit_bytes": Declared("Bytes that a stream may hold; 0: no limit of its own.", ("stream",)),
-    "store_used_bytes": Declared("Bytes that JetStream holds on disk."),
-    "store_limit_bytes": Declared("Bytes that JetStream may hold on disk; 0: not known."),
-    "nats_up": Declared("1 while the monitor of nats-server answers."),
-    "nats_stores": Declared("1 while nats-server says that all its streams store what they are given."),
-    "nats_certificate_ends_seconds": Declared(
-        "When the first of nats-server's certificates (for clients, for other servers) ends: Unix time."
-    ),
+    "queue_pending": Declared("Turns that no worker has yet.", ("queue",)),
+    "queue_unacknowledged": Declared("Turns that workers have.", ("queue",)),
+    "queue_oldest_seconds": Declared("Age of the oldest turn.", ("queue",)),
+    "queue_redelivered": Declared("Turns delivered again.", ("queue",)),
+    "stream_messages": Declared("Messages in it.", ("stream",)),
+    "stream_bytes": Declared("Bytes in it.", ("stream",)),
+    "stream_limit_bytes": Declared("Bytes that it may hold; 0: no own limit.", ("stream",)),
+    "store_used_bytes": Declared("Bytes of JetStream on disk."),
+    "store_limit_bytes": Declared("Bytes that JetStream may hold; 0: unknown."),
+    "nats_up": Declared("1 while nats-server's monitor answers."),
+    "nats_stores": Declared("1 while all streams store what they are given."),
+    "nats_certificate_ends_seconds": Declared("When its first certificate ends: Unix time."),
     "nats_connections": Declared("Connections of nats-server."),
-    "nats_slow_consumers": Declared("Connections that nats-server dropped as too slow, since it started."),
+    "nats_slow_consumers": Declared("Connections that nats-server dropped as too slow."),
     "nats_memory_bytes": Declared("Memory of nats-server."),
-    "nats_cpu_percent": Declared("CPU of nats-server, in percent of one."),
+    "nats_cpu_percent": Declared("CPU of nats-server, percent of one."),
 }
 """Gauges of what the bus says of itself; those of which it said nothing are not there."""
 
@@ -154,10 +144,10 @@ class Outcomes(Collector):
         self._day = ""
         self._bus: Mapping[str, Mapping[tuple[str, ...], float]] = {}
         self.lag = 0
-        """Messages of LOG that are not counted yet."""
+        """Messages of LOG not counted yet."""
         self.asked = Counter(
             "parley_asked_total",
-            "Synthetic questions of this process, by what became of them.",
+            "Synthetic questions of this process.",
             ("outcome",),
             registry=registry,
         )
@@ -167,7 +157,7 @@ class Outcomes(Collector):
 
     @property
     def counted_to(self) -> int:
-        """Messages of LOG up to which was counted."""
+        """Messages of LOG that are counted."""
         return self._totals.position if self._totals is not None else 0
 
     def show(self, totals: Totals, day: int) -> None:
@@ -185,11 +175,9 @@ class Outcomes(Collector):
     def collect(self) -> Iterator[Metric]:
         """What the bus says, and the totals, once they are known."""
         tenant: tuple[str, ...] = (self._tenant,)
-        yield _gauge(
-            "budget_today_usd", "What today may cost; 0: no budget is named.", ("tenant",), {tenant: self._budget_usd}
-        )
+        yield _gauge("budget_today_usd", "What today may cost; 0: no budget.", ("tenant",), {tenant: self._budget_usd})
         must: dict[tuple[str, ...], float] = {(queue,): 1.0 for queue in self._expected}
-        yield _gauge("queue_expected", "1: the queue must have a worker (watch.expect).", ("queue",), must)
+        yield _gauge("queue_expected", "1: it must have a worker (watch.expect).", ("queue",), must)
         for name, row in BUS.items():
             yield _gauge(name, row.text, row.labels, self._bus.get(name, {}))
         totals = self._totals
@@ -200,11 +188,11 @@ class Outcomes(Collector):
         today = {tenant: totals.days.get(self._day, 0.0)}
         yield _gauge("spend_today_usd", "Cost of today, in UTC.", ("tenant",), today)
         waited = max((_waited(item) for items in totals.waiting.values() for item in items.values()), default=0.0)
-        share = "Of the open question to a human nearest to its default: time gone."
+        share = "Share of time gone of the question to a human nearest to its default."
         yield _gauge("items_waited_share", share, (), {(): waited})
-        counted = "Messages of LOG up to which was counted."
+        counted = "Messages of LOG that are counted."
         yield _gauge("outcomes_position", counted, (), {(): float(totals.position)})
-        yield _gauge("outcomes_lag", "Messages of LOG that are not counted yet.", (), {(): float(self.lag)})
+        yield _gauge("outcomes_lag", "Messages of LOG not counted yet.", (), {(): float(self.lag)})
 
 
 def _gauge(

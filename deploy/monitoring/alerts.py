@@ -48,7 +48,7 @@ ALERTS = (
         summary="Questions for {{ $labels.protocol }} are refused ({{ $labels.reason }}).",
         steps=(
             "`worker`: `parley doctor` names the seat without a worker or model, and says what to do.",
-            "`fault`: the protocol's code fails. The moderators' log has file and line.",
+            "`fault`: the protocol's code failed. The moderators' log has file and line.",
         ),
     ),
     Alert(
@@ -58,7 +58,7 @@ ALERTS = (
         severity=PAGE,
         depth=EFFECT,
         summary="The synthetic questions of `parley metrics` are not answered, and no other alert says why.",
-        steps=("`parley doctor` tells what works and what is missing.",),
+        steps=("`parley doctor` tells what is missing.",),
     ),
     Alert(
         name="ParleyQueueWithoutWorker",
@@ -71,8 +71,8 @@ ALERTS = (
         depth=CAUSE,
         summary="No worker of the queue {{ $labels.queue }} is alive, and turns wait there or it is expected.",
         steps=(
-            "Is the queue's service up? If it is up but silent, it is frozen: restart it.",
-            "Does it reach the bus? On its machine, `parley doctor --nats URL --creds KEYS/QUEUE.json` says so.",
+            "Start the queue's service. If it is up but silent, restart it.",
+            "On its machine, `parley doctor --nats URL --creds KEYS/QUEUE.json` says whether it reaches the bus.",
         ),
     ),
     Alert(
@@ -84,8 +84,8 @@ ALERTS = (
         depth=EFFECT,
         summary="The oldest turn on the queue {{ $labels.queue }} waits for {{ $value | humanizeDuration }}.",
         steps=(
-            "If all copies are busy (dashboard *specialists*), start more of them, or give each more room.",
-            "If copies are idle, the worker's log says what it does with its turns.",
+            "Copies are busy (dashboard *specialists*): start more, or give each more room.",
+            "Copies are idle: read the worker's log.",
         ),
     ),
     Alert(
@@ -96,8 +96,8 @@ ALERTS = (
         depth=EFFECT,
         summary="{{ $value }} turns wait on the queue {{ $labels.queue }}.",
         steps=(
-            "Start more copies of its worker, or have a scaler do that (docs/operations/scale.md).",
-            "Or give sessions budgets, or limit the programs that open them.",
+            "Start more copies of its worker (docs/operations/scale.md).",
+            "Or give sessions budgets, or limit who opens them.",
         ),
     ),
     Alert(
@@ -109,10 +109,9 @@ ALERTS = (
         depth=CAUSE,
         summary="{{ $value | humanizePercentage }} of the calls of the model {{ $labels.model }} fail.",
         steps=(
-            "The dashboard *bus and models* shows the kind: a refused key, a limit, a time-out, or a server that "
-            "is down.",
-            "`parley doctor --probe` with the variables of that service (`LLM_PROVIDER` and others), without "
-            "`--nats`, asks each model once.",
+            "The dashboard *bus and models* shows the kind of error.",
+            "`parley doctor --probe` with that service's variables (`LLM_PROVIDER` and others), without `--nats`, asks "
+            "each model once.",
         ),
     ),
     Alert(
@@ -122,8 +121,8 @@ ALERTS = (
         severity=TICKET,
         summary="The tenant {{ $labels.tenant }} has spent {{ $value | humanizePercentage }} of its budget of today.",
         steps=(
-            "The dashboard *debates* and `parley explain ID` show which sessions cost most.",
-            "Raise the budget of the day, or give sessions budgets (`--budget-usd`).",
+            "The dashboard *debates* shows which sessions cost most. Raise the day's budget, or give sessions budgets "
+            "(`--budget-usd`).",
         ),
     ),
     Alert(
@@ -133,7 +132,7 @@ ALERTS = (
         severity=TICKET,
         depth=EFFECT,
         summary="Tasks are assigned by keywords alone: coordination failed too often.",
-        steps=("Is the helper up? See ParleyQueueWithoutWorker. Coordination recovers by itself (docs/madp.md).",),
+        steps=("Is the helper up? See ParleyQueueWithoutWorker. Coordination recovers by itself.",),
     ),
     Alert(
         name="ParleyItemsWait",
@@ -141,7 +140,7 @@ ALERTS = (
         for_s=0,
         severity=PAGE,
         summary="A question waits for a person, and {{ $value | humanizePercentage }} of its time is gone.",
-        steps=("`parley inbox` lists them, with their deadlines and the default if nobody answers.",),
+        steps=("`parley inbox` lists it, with its deadline and default.",),
     ),
     Alert(
         name="ParleyClientRunsAway",
@@ -151,8 +150,8 @@ ALERTS = (
         depth=CAUSE,
         summary="{{ $labels.owner }} has opened {{ $value | humanize }} sessions in two minutes, and queues are full.",
         steps=(
-            "`parley sessions list` shows them, and `parley sessions cancel ID` ends one.",
-            "If it does not stop: `parley bus user revoke NAME`.",
+            "`parley sessions list` shows them, and `parley sessions cancel ID` ends one. If it goes on: `parley bus "
+            "user revoke NAME`.",
         ),
     ),
     Alert(
@@ -163,8 +162,8 @@ ALERTS = (
         depth=APART,
         summary="{{ $value | humanize }} messages of two minutes were put aside ({{ $labels.kind }}).",
         steps=(
-            "The moderators' log has a line for each, whose subject names the sender.",
-            "`undecodable`: the sender is of another release, or means harm. `raised`: our code failed; report it.",
+            "`undecodable`: the sender, whom the moderators' log names, is of another release, or means harm.",
+            "`raised`: our code failed; report it.",
         ),
     ),
     Alert(
@@ -173,7 +172,7 @@ ALERTS = (
         for_s=600,
         severity=TICKET,
         summary="Workers of the queue {{ $labels.queue }} have {{ $value }} different models.",
-        steps=("Copies share one seat: give all of them the same variables.",),
+        steps=("Give all copies the same variables.",),
     ),
     Alert(
         name="ParleyLogsDamaged",
@@ -182,8 +181,7 @@ ALERTS = (
         severity=PAGE,
         summary="The logs of {{ $value }} sessions have lost something.",
         steps=(
-            "`parley doctor` names the sessions. Restore the store from a backup (docs/operations/backup.md), or "
-            "ask these questions again.",
+            "`parley doctor` names them. Restore a backup (docs/operations/backup.md), or ask these questions again.",
         ),
     ),
     Alert(
@@ -192,7 +190,7 @@ ALERTS = (
         for_s=300,
         severity=TICKET,
         summary="{{ $value }} sessions cannot be run by these moderators ({{ $labels.reason }}).",
-        steps=("A moderator of another release opened them: docs/compatibility.md says what to do.",),
+        steps=("A moderator of another release opened them (docs/compatibility.md).",),
     ),
     Alert(
         name="ParleyBusDisconnected",
@@ -202,8 +200,8 @@ ALERTS = (
         depth=CAUSE,
         summary=f"{WHO} has no connection to the bus.",
         steps=(
-            "All services: nats-server is down or full. Its log says why.",
-            "Only one: check its credentials and its network.",
+            "All services: nats-server is down or full. Read its log.",
+            "One: check its credentials and its network.",
         ),
     ),
     Alert(
@@ -214,8 +212,7 @@ ALERTS = (
         depth=CAUSE,
         summary="The store of the bus is {{ $value | humanizePercentage }} full.",
         steps=(
-            "Shorten `retention.log_days`, or give the store more room (docs/retention.md). At the limit sessions "
-            "wait.",
+            "Shorten `retention.log_days`, or give the store more room. At the limit sessions wait.",
         ),
     ),
     Alert(
@@ -225,7 +222,7 @@ ALERTS = (
         severity=TICKET,
         depth=EFFECT,
         summary="{{ $value }} model calls of the last hour began after their turn had been answered.",
-        steps=("Workers were frozen just before their call. Do machines run out of CPU or memory?",),
+        steps=("Workers were frozen just before their call. Are machines short of CPU or memory?",),
     ),
     Alert(
         name="ParleyServiceDown",
@@ -234,7 +231,7 @@ ALERTS = (
         severity=PAGE,
         depth=CAUSE,
         summary=f"{WHO} does not answer Prometheus.",
-        steps=("Is the process up? Its last log lines say why it ended.",),
+        steps=("If the process ended, its last log lines say why.",),
     ),
     Alert(
         name="ParleyOutcomesMissing",
@@ -244,8 +241,8 @@ ALERTS = (
         depth=CAUSE,
         summary="`parley metrics` is not there, or far behind: objectives are not measured.",
         steps=(
-            "If it is not there, start a copy of `parley metrics`. It continues where the last one stopped.",
-            "If it is behind, its connection to the bus is slow, or its process is short of CPU.",
+            "Not there: start a copy. It continues where the last one stopped.",
+            "Behind: its connection is slow, or it is short of CPU.",
         ),
     ),
     Alert(
@@ -257,9 +254,9 @@ ALERTS = (
         depth=BUS,
         summary="The bus does not store what it is given: its disk is full, read-only, or fails. Nothing can be asked.",
         steps=(
-            "The log of nats-server, and `/healthz` on its monitor's port, name the stream and the error.",
-            "Make room, or mend the disk. Within a minute the supervisor or `deploy/nats-health.sh` starts "
-            "nats-server anew; without these, restart it yourself.",
+            "The log of nats-server, and `/healthz` on its monitor's port, name stream and error.",
+            "Make room, or mend the disk. The supervisor or `deploy/nats-health.sh` restarts nats-server within a "
+            "minute; without these, restart it yourself.",
         ),
     ),
     Alert(
@@ -270,7 +267,7 @@ ALERTS = (
         depth=MODERATORS,
         summary="No moderator is there: nothing can be asked, and open sessions stand still.",
         steps=(
-            "Start the moderators. Sessions go on where they stood.",
+            "Start the moderators. Sessions go on.",
             "If they are up, they are frozen, or Prometheus does not reach them.",
         ),
     ),
@@ -281,7 +278,7 @@ ALERTS = (
         severity=PAGE,
         depth=BUS,
         summary="The monitor of nats-server does not answer.",
-        steps=("Is nats-server up? Services wait, and go on when it is back.",),
+        steps=("Start nats-server. Services wait for it.",),
     ),
     Alert(
         name="ParleyCertificateEnds",
@@ -290,9 +287,9 @@ ALERTS = (
         severity=TICKET,
         summary="A certificate of nats-server ends in {{ $value | humanizeDuration }}.",
         steps=(
-            "Between servers: `parley bus certificates --dir KEYS`, and copy the files. For clients: put your new "
-            "one in its place.",
-            "Send each server SIGHUP, one after another. Connections stay.",
+            "Between servers: `parley bus certificates --dir KEYS`, and copy the files. For clients: put your new one "
+            "in its place.",
+            "Send each server SIGHUP, one after another.",
         ),
     ),
     Alert(
@@ -302,8 +299,8 @@ ALERTS = (
         severity=TICKET,
         summary="The gateway refuses {{ $value | humanize }} requests a second that bring no valid token or cookie.",
         steps=(
-            "A program may use a token that was replaced. The log of your proxy has its address.",
-            "Else somebody tries tokens: block the address at the proxy. It gets 20 tries, then one a second.",
+            "A program may use a replaced token. The log of your proxy has its address.",
+            "Else somebody tries tokens (20, then one a second): block the address.",
         ),
     ),
     Alert(
@@ -313,8 +310,8 @@ ALERTS = (
         severity=TICKET,
         summary="The gateway refuses {{ $value | humanize }} requests a second as too many (door {{ $labels.door }}).",
         steps=(
-            "If one program asks in a loop, make it wait as `Retry-After` says.",
-            "If many people share one token, they share its limit. Make one for each with `parley bus token`.",
+            "A program in a loop should wait as `Retry-After` says.",
+            "People who share a token share its limit: make one for each with `parley bus token`.",
         ),
     ),
 )

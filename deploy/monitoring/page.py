@@ -42,7 +42,7 @@ def runbooks() -> str:
     """The page of runbooks: what each alert means, and what to look at first."""
     lines = ["# Runbooks\n", _WRITTEN, _HOW]
     for slo in SLOS:
-        lines += _section(slo.alert, f"{slo.why} [Objective](slis.md#{slo.name}).", slo.steps)
+        lines += _section(slo.alert, f"{slo.why} [Objective](slis.md#{slo.name})", slo.steps)
     for alert in ALERTS:
         lines += _section(alert.name, general(alert.summary), alert.steps)
     return "\n".join(lines)
@@ -62,4 +62,5 @@ def general(summary: str) -> str:
 
 
 def _section(name: str, means: str, steps: tuple[str, ...]) -> Iterable[str]:
-    return (f"## {name}\n", f"{means}\n", *(f"{n}. {step}" for n, step in enumerate(steps, 1)), "")
+    listed = steps if len(steps) == 1 else tuple(f"{n}. {step}" for n, step in enumerate(steps, 1))
+    return (f"## {name}\n", f"{means}\n", *listed, "")

@@ -100,13 +100,11 @@ SLOS = (
         ' + parley_sessions_refused_total{reason=~"worker|late|fault"} + parley_asked_total',
         objective=0.99,
         severity=PAGE,
-        why="Somebody asked and got no answer: the question was refused, or its session failed. Synthetic "
-        "questions count as well.",
+        why="A question, also a synthetic one, was refused, or its session failed.",
         steps=(
-            "The dashboard *start* shows whether questions are refused or fail, and which alert says why.",
-            "Refused for `worker`: `parley doctor` names the queues without a worker. `late`: no moderator took "
-            "them. `fault`: the moderators' log has file and line.",
-            "If sessions fail, the dashboard *debates* has the stop reasons, and `parley explain ID` the details.",
+            "The dashboard *start* shows which alert says why.",
+            "Refused: see ParleyQuestionsRefused. `late`: no moderator took the question.",
+            "Failed: the dashboard *debates* has the reasons, `parley explain ID` the details.",
         ),
     ),
     Slo(
@@ -115,12 +113,11 @@ SLOS = (
         good='parley:selections_total:max{verdict="right"}',
         total="parley:selections_total:max",
         objective=0.95,
-        why="A person chose another expert, or said afterwards that the wrong one led.",
+        why="A person chose another expert, or said that the wrong one led.",
         steps=(
             "`parley sessions search TEXT` and `parley explain ID` show which tasks went to whom, and why.",
-            "Add examples to `domain.owns` and `triggers.examples` of the expert that should have led.",
-            '`parley route "…"` says where the task goes then, and `parley eval routing` whether others still go '
-            "right.",
+            "Add examples to `domain.owns` and `triggers.examples` of the right expert.",
+            'Try it: `parley route "…"`, and `parley eval routing` for other tasks.',
         ),
     ),
     Slo(
@@ -129,10 +126,9 @@ SLOS = (
         good='parley:coordination_tokens_bucket:max{le="400.0"}',
         total="parley:coordination_tokens_count:max",
         objective=0.95,
-        why="Finding who does a task took more than 400 tokens of models.",
+        why="Finding who does a task took more than 400 tokens.",
         steps=(
-            "At the depth extended a model words the claims. If too many tasks get there, the fields of experts "
-            "overlap: make `domain.owns` and `domain.defers` more precise.",
+            "Too many tasks reach the depth `extended`: make `domain.owns` and `domain.defers` of experts more precise.",
             "Give the turns that word claims a smaller model (docs/models.md).",
         ),
     ),
@@ -144,9 +140,8 @@ SLOS = (
         objective=0.95,
         why="A task's work was revised more than twice after reviews.",
         steps=(
-            "`parley explain ID` shows the findings of each review.",
-            "The same finding each time: name another lead or another model. New findings each time: shorten the "
-            "reviewer's checklist.",
+            "`parley explain ID` shows the findings. The same each time: take another lead or model.",
+            "New ones each time: shorten the reviewer's checklist.",
         ),
     ),
     Slo(
@@ -155,10 +150,10 @@ SLOS = (
         bad="parley:overrides_total:max",
         total="parley:tasks_ended_total:max",
         objective=0.95,
-        why="A person replaced the expert that was chosen.",
+        why="A person replaced the chosen expert.",
         steps=(
-            "`parley sessions list` and `parley explain ID` show which expert replaced which.",
-            "If it is often the same pair, one claims the field of the other: correct `owns` and `defers`.",
+            "`parley sessions list` and `parley explain ID` show which expert replaced which. If it is often the same "
+            "pair, correct their `owns` and `defers`.",
         ),
     ),
     Slo(
@@ -171,8 +166,7 @@ SLOS = (
         least=50,
         why="A turn reached its deadline, or its replies could not be used.",
         steps=(
-            "One queue (dashboard *specialists*): its worker is frozen or gone, or its model is slow. The "
-            "worker's log has a line for each turn.",
+            "One queue (dashboard *specialists*): its worker is frozen or gone, or its model is slow. Read its log.",
             "All queues: look at the bus and the moderators.",
         ),
     ),
@@ -184,11 +178,10 @@ SLOS = (
         objective=0.99,
         severity=PAGE,
         least=50,
-        why="Between the taking of a turn and the acceptance of its reply, more than 250 ms went by without its "
-        "model. Time in the queue and failed calls do not count.",
+        why="A turn took more than 250 ms beside its model's calls and its time in the queue.",
         steps=(
-            "Do workers or moderators run out of CPU?",
-            "Do appends take long (dashboard *bus and models*)? Then nats-server's disk is slow.",
+            "Workers or moderators are short of CPU.",
+            "Or nats-server's disk is slow: appends take long (dashboard *bus and models*).",
         ),
     ),
     Slo(
@@ -199,10 +192,10 @@ SLOS = (
         objective=0.999,
         severity=PAGE,
         least=200,
-        why="A client or a worker was told that its queue at the moderator is full.",
+        why="A client's or worker's queue at the moderator is full.",
         steps=(
-            "Are all moderators connected? If so, start more of them.",
-            "If only one author is told so, it sends too much. The moderators' log names it.",
+            "Are all moderators connected? If so, start more.",
+            "Only one author: it sends too much. The moderators' log names it.",
         ),
     ),
     Slo(
@@ -213,12 +206,11 @@ SLOS = (
         objective=0.999,
         severity=PAGE,
         least=100,
-        why="A request of a page or a program was answered with a status of 500 or more.",
+        why="A request was answered with a status of 500 or more.",
         steps=(
-            "Look at the status on the dashboard *gateway*. 503: the bus or a moderator did not answer. 500: a "
-            "fault of the gateway, which its log has.",
-            "With 503, run `parley doctor` with the same credentials. If it gets answers, restart the gateway: no "
-            "session is lost.",
+            "500 (dashboard *gateway*): a fault of the gateway. Its log says more.",
+            "503: the bus or a moderator did not answer. Run `parley doctor` with the same credentials. If it gets "
+            "answers, restart the gateway: no session is lost.",
         ),
     ),
     Slo(
@@ -229,10 +221,10 @@ SLOS = (
         objective=0.99,
         severity=TICKET,
         least=200,
-        why="From the append of a post until it was sent to a viewer who was there, more than a second went by.",
+        why="A post reached a viewer more than a second after its append.",
         steps=(
-            "If the gateway is short of CPU, or one copy holds most streams (dashboard *gateway*), start more copies.",
-            "Do clocks of the gateway and of the moderators differ? The figure compares the two.",
+            "If the gateway is short of CPU (dashboard *gateway*), start more copies.",
+            "Do the clocks of gateway and moderators differ?",
         ),
     ),
 )

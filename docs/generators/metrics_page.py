@@ -12,9 +12,8 @@ from parley.schemas.result import Totals
 
 _HEAD = """# Metrics
 
-Every series that a process gives to Prometheus on `/metrics`, with its kind and labels. Each name begins with
-`parley_`. `make api` makes this page from `observability/outcomes.py` and `observability/metrics.py`, and a test checks
-that it is current. [Outcomes](outcomes.md) says what the totals of sessions mean, and how copies are read.
+Every series on `/metrics`, with its labels; `make api` makes this page. Each name begins with `parley_`. One that ends in
+`_total` is a counter, another one a gauge, if it is no histogram. [Outcomes](outcomes.md) says how copies are read.
 """
 
 
@@ -66,7 +65,10 @@ def page() -> str:
 
 
 def _list(title: str, rows: dict[str, tuple[str, tuple[str, ...], str]]) -> str:
-    lines = (f"- `{name}` ({', '.join((kind, *labels))}): {text}\n" for name, (kind, labels, text) in rows.items())
+    lines = []
+    for name, (kind, labels, text) in rows.items():
+        said = ", ".join((*(["histogram"] if kind == "histogram" else []), *labels))
+        lines.append(f"- `{name}`" + (f" ({said})" if said else "") + f": {text}\n")
     return f"\n## {title}\n\n" + "".join(lines)
 
 
