@@ -211,9 +211,7 @@ ALERTS = (
         severity=PAGE,
         depth=CAUSE,
         summary="The store of the bus is {{ $value | humanizePercentage }} full.",
-        steps=(
-            "Shorten `retention.log_days`, or give the store more room. At the limit sessions wait.",
-        ),
+        steps=("Shorten `retention.log_days`, or give the store more room. At the limit sessions wait.",),
     ),
     Alert(
         name="ParleyLateCalls",

@@ -15,25 +15,21 @@ def objectives() -> str:
         "# Service level objectives\n",
         _WRITTEN,
         "An objective says which share of events must be good over 30 days. The rest is its error budget.\n",
-        "| objective | good, at least | gravest alert, from how many events on |",
-        "|---|---|---|",
+        "Behind each stand its gravest alert, and from how many events on it comes.\n",
     ]
     lines += [
-        f'| <a id="{s.name}"></a>{s.title} | {s.objective * 100:g} % | '
-        f"[{s.severity}](runbooks.md#{s.alert.lower()}), {s.least} |"
+        f'- <a id="{s.name}"></a>{s.title}: {s.objective * 100:g} % '
+        f"([{s.severity}](runbooks.md#{s.alert.lower()}), {s.least})"
         for s in SLOS
     ]
     lines += [
         "\n## When somebody is told\n",
-        "An alert fires if the error budget is used up too fast, in a long window and in a short one.",
-        "The queries stand in `deploy/observability/rules.yml`.\n",
-        "| long window | short window | times the allowed share | severity |",
-        "|---|---|---|---|",
+        "If more than the allowed share is bad, in a long window and in a short one",
+        "(queries: `deploy/observability/rules.yml`):\n",
     ]
-    lines += [f"| {b.long} | {b.short} | {b.rate:g} | {b.severity} |" for b in BURNS]
+    lines += [f"- {b.severity}: {b.rate:g} times the share in {b.long} and {b.short}" for b in BURNS]
     lines.append(
-        "\nAn objective whose gravest alert is a ticket raises tickets only. Alerts without an "
-        "objective: [runbooks](runbooks.md).\n"
+        "\nAn objective whose gravest alert is a ticket raises tickets only. Other alerts: [runbooks](runbooks.md).\n"
     )
     return "\n".join(lines)
 

@@ -128,7 +128,7 @@ SLOS = (
         objective=0.95,
         why="Finding who does a task took more than 400 tokens.",
         steps=(
-            "Too many tasks reach the depth `extended`: make `domain.owns` and `domain.defers` of experts more precise.",
+            "Too many tasks reach the depth `extended`: make `domain.owns` and `domain.defers` more precise.",
             "Give the turns that word claims a smaller model (docs/models.md).",
         ),
     ),

@@ -12,8 +12,8 @@ from parley.schemas.result import Totals
 
 _HEAD = """# Metrics
 
-Every series on `/metrics`, with its labels; `make api` makes this page. Each name begins with `parley_`. One that ends in
-`_total` is a counter, another one a gauge, if it is no histogram. [Outcomes](outcomes.md) says how copies are read.
+Every series on `/metrics`, with its labels; `make api` makes this page. Each name begins with `parley_`. One that ends
+in `_total` is a counter, another one a gauge, if it is no histogram. [Outcomes](outcomes.md) says how copies are read.
 """
 
 
