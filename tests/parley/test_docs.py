@@ -31,17 +31,15 @@ class Row(NamedTuple):
 
 
 def stops_page() -> list[Row]:
-    """The page's table."""
-    cells = re.findall(
-        r"^\| `(\w+)` \| ([\w, ]+) \| (yes|no) \| (\d+) \| (.*) \|$",
-        (ROOT / "docs/stops.md").read_text(),
-        re.M,
-    )
-    status = {"1": "failed", "130": "cancelled"}
-    return [
-        Row(reason, who, sure == "yes", status.get(code, "finished"), int(code), told)
-        for reason, who, sure, code, told in cells
-    ]
+    """The page's lists, one for each exit status."""
+    status, rows = {"1": "failed", "130": "cancelled"}, []
+    text = (ROOT / "docs/stops.md").read_text()
+    for title, code, held in re.findall(r"^## ([\w ,]+): exit status (\d+)\n\n((?:- .*\n)+)", text, re.M):
+        rows += [
+            Row(reason, who, title == "Converged", status.get(code, "finished"), int(code), told)
+            for reason, who, told in re.findall(r"^- `(\w+)` \(([\w, ]+)\): (.*)$", held, re.M)
+        ]
+    return rows
 
 
 def test_the_table_of_stops_equals_the_code() -> None:
