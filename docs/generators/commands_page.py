@@ -66,6 +66,7 @@ stack: {moderators: 1, copies: 1, ack_wait_s: 8}    # the embedded one
 
 ## Options of several commands
 - `--json`: print one JSON document. `--set NAME=VALUE`: one setting. `--yes`: do not ask first.
+- `--help-all` of `ask`: list all its options.
 - `--nats`, `--creds`, `--state`, `--config`: see above.
 - `--dir` of `parley bus`: folder with the keys of all users, or `STATE/keys` of a stack.
 - `--metrics-host`, `--metrics-port`, `--log-level`: of services. Their pages are `/metrics`, `/healthz` and `/readyz`.
