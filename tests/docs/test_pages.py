@@ -8,7 +8,7 @@ import pytest
 from tests.docs.blocks import ROOT, Block, blocks, pages, unfenced
 from tests.docs.running import Failed, Page, masked
 
-NOT_RUN = 18
+NOT_RUN = 19
 """Blocks that need what a machine without keys, containers or people lacks. One more is a decision."""
 
 
