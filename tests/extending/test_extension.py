@@ -119,7 +119,7 @@ def test_without_it_each_command_says_which_package_to_install(session: tuple[di
     sid, state = str(result["session"]), str(record.parent / "state")
     commands = (
         ("replay", str(record)), ("replay", sid, "--state", state),
-        ("feedback", sid, "right", "--state", state), ("fork", sid, "--state", state, "--set", "jury.jurors=3"),
+        ("feedback", sid, "right", "--state", state), ("fork", sid, "--state", state),
     )  # fmt: skip
     for command in commands:
         done = subprocess.run(
@@ -128,11 +128,13 @@ def test_without_it_each_command_says_which_package_to_install(session: tuple[di
         assert done.returncode == 2, (command, done.stderr)
         assert f"session {sid} ran the protocol jury, which no installed package brings" in done.stderr, done.stderr
         assert "the entry point jury in the group parley.protocols" in done.stderr
-    done = subprocess.run(
-        [sys.executable, "-m", "parley", "replay", sid, "--state", state, "--set", "jury.jurors=3"], env=BARE,
-        text=True, capture_output=True, timeout=25,
-    )  # fmt: skip
-    assert done.returncode == 2 and "no installed package brings a protocol of this name" in done.stderr, done.stderr
+    for command in ("replay", "fork"):
+        done = subprocess.run(
+            [sys.executable, "-m", "parley", command, sid, "--state", state, "--set", "jury.jurors=3"], env=BARE,
+            text=True, capture_output=True, timeout=25,
+        )  # fmt: skip
+        assert done.returncode == 2, done.stderr
+        assert "no installed package brings a protocol of this name" in done.stderr, done.stderr
 
 
 def test_its_own_tests_pass_where_it_is_installed(python: Path) -> None:
