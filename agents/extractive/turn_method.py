@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from parley.agents.context import Shown
+from parley.agents.expert_matching.match_experts import ExpertMatching
 from parley.agents.extractive.encoding import Encoding
-from parley.agents.matching.match_turn import Matching
 from parley.agents.model.base import Completion, Emit, Model
 from parley.agents.retrieval.corpus import Corpus
 from parley.schemas.turn import Usage
@@ -27,7 +27,7 @@ class Workbench:
     encoding
         The helper's encoder.
     asks
-        A language model beside it, for what is computed and unsure (agents/matching/ask_model.py).
+        A language model beside it, for what is computed and unsure (agents/expert_matching/ask_model.py).
     """
 
     def __init__(self, encoding: Encoding, asks: Model | None) -> None:
@@ -37,9 +37,9 @@ class Workbench:
         self._asks = asks
 
     @cached_property
-    def matching(self) -> Matching:
+    def matching(self) -> ExpertMatching:
         """The matcher of experts."""
-        return Matching(self._asks)
+        return ExpertMatching(self._asks)
 
 
 def answer_and_reasoning(body: Any) -> str:

@@ -1,5 +1,5 @@
 """Turns whose reply is computed, whatever model their seat has: what decides over participants is asked of no model,
-but for who should lead a task, where what is computed of that is unsure (agents/matching/ask_model.py)."""
+but for who should lead a task, where what is computed of that is unsure (agents/expert_matching/ask_model.py)."""
 
 from typing import TYPE_CHECKING
 

@@ -28,7 +28,7 @@ class Extractive:
     encoding
         Compares texts for the helper; None: with the embedded encoder, if it can be had, else by words.
     asks
-        A language model beside it, for what it is unsure of and may ask (agents/matching/ask_model.py).
+        A language model beside it, for what it is unsure of and may ask (agents/expert_matching/ask_model.py).
     """
 
     name = "extractive"

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.matching.ask_model import Named, is_unsure, question, settled
-from parley.agents.matching.matcher import Matcher, embedded
-from parley.agents.matching.words import match
+from parley.agents.expert_matching.ask_model import Named, is_unsure, question, settled
+from parley.agents.expert_matching.keyword_baseline import match
+from parley.agents.expert_matching.matcher import Matcher, matching_encoder
 from parley.agents.prompts.prompting import build
 from parley.schemas.routing import Match, Matched, Task
 from parley.schemas.turn import Caps
@@ -41,7 +41,7 @@ async def matched(name: str, of: RoutingSet) -> list[Matched]:
     tasks = [tasked(case) for case in of.cases]
     if name == "words":
         return [match(task, of.specs) for task in tasks]
-    return await Matcher(embedded() if name == "better" else None).match_all(tasks, of.specs)
+    return await Matcher(matching_encoder() if name == "better" else None).match_all(tasks, of.specs)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,9 +55,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def asked(of: RoutingSet, answers: Mapping[int, Named], below: float) -> Asked:
-    """What the better matcher makes of a set's prompts, and where it would ask (agents/matching/ask_model.py), with the
+    """What the better matcher makes of a set's prompts, and where it would ask (expert_matching/ask_model.py), with the
     answer that is on record for the prompt."""
-    matcher = Matcher(embedded())
+    matcher = Matcher(matching_encoder())
     tasks = [tasked(case) for case in of.cases]
     result = []
     count = found = 0
@@ -90,13 +90,13 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 async def surest(of: RoutingSet) -> list[float]:
     """How sure the better matcher is of each prompt's lead; 0: nobody leads."""
-    matches = await Matcher(embedded()).match_all([tasked(case) for case in of.cases], of.specs)
+    matches = await Matcher(matching_encoder()).match_all([tasked(case) for case in of.cases], of.specs)
     return [routed(m).confidence for m in matches]
 
 
 async def questions(of: RoutingSet, below: float) -> list[Question]:
-    """Those that a language model in the helper's seat is asked, as they are sent (agents/matching/ask_model.py)."""
-    matcher = Matcher(embedded())
+    """Those that a language model in the helper's seat is asked, as they are sent (expert_matching/ask_model.py)."""
+    matcher = Matcher(matching_encoder())
     result = []
     sure = await surest(of)
     for n, case in enumerate(of.cases):

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from parley.agents.matching.ask_model import NOBODY, Named
+from parley.agents.expert_matching.ask_model import NOBODY, Named
 from parley.client.untrusted import cleaned
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 from parley_research.loaders import BadData, NoData

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from parley.agents.expert_matching.ask_model import NOBODY, Named
 from parley.agents.experts import ExpertError, read_text
-from parley.agents.matching.ask_model import NOBODY, Named
 from parley_research.loaders import BadData, NoData
 from parley_research.routing import Case
 from parley_research.routing_data import RoutingSet

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from parley.agents.encoders import EncoderError
-from parley.agents.matching.matcher import Matcher, embedded
+from parley.agents.expert_matching.matcher import Matcher, matching_encoder
 from parley.client.errors import BadInput
 from parley.client.setup.expert_choice import Route
 from parley.routing import router, routing, specs_of
@@ -159,7 +159,7 @@ def _latency(sets: Sequence[RoutingSet]) -> str:
     async def each() -> list[float]:
         took = []
         for of in sets:
-            matcher = Matcher(embedded())
+            matcher = Matcher(matching_encoder())
             await matcher.match(tasked(of.cases[0]), of.specs)
             for case in of.cases:
                 started = time.perf_counter()

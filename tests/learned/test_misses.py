@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from parley.agents.matching.matcher import Matcher, embedded
+from parley.agents.expert_matching.matcher import Matcher, matching_encoder
 from parley.client.learned.taught import LEAST, likenesses, preferences
 from parley.client.protocols.madp.routing import TaskRouter, task_of
 from parley.client.setup.lesson import Lesson
@@ -30,7 +30,7 @@ def test_a_miss_that_was_corrected_does_not_happen_again_and_moves_nothing_else(
 
     async def matches() -> tuple[list[str], list[Matched]]:
         first = await router.route_all([task_of(m["task"]) for m in MISSES])
-        again = await Matcher(embedded()).match_all([task_of(m["again"]) for m in MISSES], specs_of(None))
+        again = await Matcher(matching_encoder()).match_all([task_of(m["again"]) for m in MISSES], specs_of(None))
         return [route.lead.expert if route.lead else "" for route in first], again
 
     first, again = asyncio.run(matches())

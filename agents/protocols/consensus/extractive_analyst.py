@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from parley.agents.context import Shown
+from parley.agents.expert_matching.word_roots import roots_of, stands_in
 from parley.agents.extractive.same_answer import agreement, alike, grouped
-from parley.agents.matching.word_roots import roots_of, stands_in
 from parley.agents.retrieval.corpus import clean, stems
 from parley.schemas.protocols.consensus import (
     AnswerGroup,

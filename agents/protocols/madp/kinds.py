@@ -207,7 +207,7 @@ def _task(task: Task) -> dict[str, Any]:
 
 
 def _experts(shown: Shown) -> dict[str, str]:
-    """The lines of which a language model is told (parley.agents.matching.ask_model.WhoLeads)."""
+    """The lines of which a language model is told (parley.agents.expert_matching.ask_model.WhoLeads)."""
     return {"experts": "\n".join(shown.brief.experts)}
 
 

@@ -9,9 +9,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from math import floor
 
+from parley.agents.expert_matching.keyword_baseline import CLOSE, FILE, files, own_words
+from parley.agents.expert_matching.word_roots import PromptReading, read_prompt, roots, roots_of, share, stands_in
 from parley.agents.hearing import Hear
-from parley.agents.matching.word_roots import PromptReading, read_prompt, roots, roots_of, share, stands_in
-from parley.agents.matching.words import CLOSE, FILE, files, own_words
 from parley.bus.channels import PUBLIC
 from parley.schemas.expert import ExpertSpec, relevance_word
 from parley.schemas.post import Post

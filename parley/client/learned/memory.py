@@ -120,7 +120,7 @@ def relevant(notes: Sequence[Note], task: str, named: Iterable[str] = ()) -> tup
 
 
 def _roots(text: str) -> frozenset[str]:
-    from parley.agents.matching.word_roots import roots_of
+    from parley.agents.expert_matching.word_roots import roots_of
 
     return frozenset(roots_of(_PARTED.sub(" ", text))) - _COMMON
 

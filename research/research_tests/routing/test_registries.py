@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from parley.agents.matching.ask_model import NOBODY
+from parley.agents.expert_matching.ask_model import NOBODY
 from parley_research.loaders import BadData, NoData
 from parley_research.route import Question
 from parley_research.routing_registries import DEV, TEST, TEST_2, registries, replies

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from parley.agents.expert_matching.ask_model import NOBODY, Named
 from parley.agents.experts import builtin
-from parley.agents.matching.ask_model import NOBODY, Named
 from parley_research import route, routing, routing_data
 from parley_research.loaders import DATA, BadData, NoData
 from parley_research.routing import Case, Routed, reliability, report, wilson

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from parley.agents.context import Shown
+from parley.agents.expert_matching.ask_model import MOST_SHOWN, lines
 from parley.agents.expert_registry import ExpertRegistry
 from parley.agents.experts import builtin
-from parley.agents.matching.ask_model import MOST_SHOWN, lines
 from parley.agents.model.base import Completion
 from parley.agents.models.computed import with_computed
 from parley.agents.models.extractive import Extractive

@@ -19,7 +19,7 @@ from parley.schemas.protocols.madp.messages import (
 )
 from parley.schemas.routing import Candidate, Factors, Task
 from parley.schemas.wire import decode, raw
-from tests.agents.test_matching import expert
+from tests.agents.test_keyword_baseline import expert
 from tests.protocols.madp.play import ARCH, AUDITOR, IMPL, QA, SRE, Play, objection, spec
 from tests.protocols.madp.play import GENERAL as ANYBODY
 

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from parley.agents.encoders import EncoderError
-from parley.agents.matching.matcher import Matcher, embedded
-from parley.agents.matching.words import match
+from parley.agents.expert_matching.keyword_baseline import match
+from parley.agents.expert_matching.matcher import Matcher, matching_encoder
 from parley.agents.protocols.madp.reactions import make_hear
 from parley.client.errors import BadInput
 from parley.client.setup.expert_choice import ExpertPart, MatchedExpert, Route, Routing, SkippedExpert
@@ -174,7 +174,7 @@ class TaskRouter:
 
 def _encoder() -> Any:
     try:
-        return embedded()
+        return matching_encoder()
     except EncoderError as error:
         raise _no_encoder(error) from error
 

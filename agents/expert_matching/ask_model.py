@@ -18,8 +18,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from parley.agents.context import Shown, laid_beside
-from parley.agents.matching import words
-from parley.agents.matching.sanitize import sanitized
+from parley.agents.expert_matching import keyword_baseline
+from parley.agents.expert_matching.sanitize import sanitized
 from parley.agents.model.base import Completion, Emit, Model, ModelError
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import (
@@ -192,15 +192,17 @@ def settled(
                 ranked.append((spec, _named(own, medium, min(own.confidence, 1 - sure, sure / 2))))
         ranked = ranked[:MOST_CANDIDATES]
     sure_of = [(spec, c.confidence) for spec, c in ranked]
-    leading = [(spec, sure) for spec, sure in sure_of if sure >= words.HARDLY_LEADS]
+    leading = [(spec, sure) for spec, sure in sure_of if sure >= keyword_baseline.HARDLY_LEADS]
     factors = msgspec.structs.replace(
         matched.factors,
         candidate_count=len(ranked),
-        confidence_variance=words.variance([sure for _, sure in sure_of]),
-        domain_overlap=words.has_overlapping_domains(leading, sanitized(task.prompt, tuple(s.id for s in specs))),
+        confidence_variance=keyword_baseline.variance([sure for _, sure in sure_of]),
+        domain_overlap=keyword_baseline.has_overlapping_domains(
+            leading, sanitized(task.prompt, tuple(s.id for s in specs))
+        ),
         scope_definition=bool(ranked),
     )
-    return words.assembled(task, specs, ranked, factors, f"{matched.matcher}{ASKED}{model}")
+    return keyword_baseline.assembled(task, specs, ranked, factors, f"{matched.matcher}{ASKED}{model}")
 
 
 def _named(own: Candidate, relevance: float, confidence: float) -> Candidate:

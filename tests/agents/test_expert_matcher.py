@@ -9,23 +9,23 @@ import numpy as np
 import pytest
 
 from parley.agents.encoders import Encoder, Spent, Vectors
+from parley.agents.expert_matching.keyword_baseline import fit, match
+from parley.agents.expert_matching.matcher import CANDIDATE, Matcher, features, matching_encoder, read_task
+from parley.agents.expert_matching.sanitize import LONGEST, sanitized
+from parley.agents.expert_matching.word_roots import KEPT, root
 from parley.agents.experts import builtin
-from parley.agents.matching.matcher import CANDIDATE, Matcher, embedded, features, read_task
-from parley.agents.matching.sanitize import LONGEST, sanitized
-from parley.agents.matching.word_roots import KEPT, root
-from parley.agents.matching.words import fit, match
 from parley.agents.protocols.madp.reactions import own_score
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.protocols.madp.messages import Settings
 from parley.schemas.routing import Matched, Message, Task
-from tests.agents.test_matching import expert
+from tests.agents.test_keyword_baseline import expert
 
 IDS = ("sre", "qa-engineer", "security-architect")
 
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    return embedded()
+    return matching_encoder()
 
 
 @pytest.fixture(scope="module")

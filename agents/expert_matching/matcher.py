@@ -1,6 +1,6 @@
 """Finds the experts for a task: how sure it is of each, and when it finds nobody (docs/experts.md).
 
-    score         weighed sum of what an expert's own words say (agents/matching/words.py), of the files of its pattern,
+    score         weighed sum of what an expert's own words say (keyword_baseline.py), of the files of its pattern,
                   and of the cosines of the task's vector with those of what it owns and of its examples
     confidence    logistic of the score, and of how far it is above the best other one: that this expert is a right lead
     relevance     logistic of the score, and of how far it is below the best one: that it has a part
@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from parley.agents.encoders import Encoder, Spent, Vectors
 from parley.agents.encoders.embedded import Embedded
-from parley.agents.matching import words
-from parley.agents.matching.sanitize import sanitized
-from parley.agents.matching.word_roots import PromptReading, read_prompt, root, roots, roots_of, stands_in
+from parley.agents.expert_matching import keyword_baseline
+from parley.agents.expert_matching.sanitize import sanitized
+from parley.agents.expert_matching.word_roots import PromptReading, read_prompt, root, roots, roots_of, stands_in
 from parley.agents.text.languages import is_foreign
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import MOST_CANDIDATES, Candidate, Factors, Matched, Task
@@ -48,7 +48,7 @@ _CODE = 400
 _NEAREST = 3
 KEPT = 2_000
 """Specifications whose vectors a process keeps: some 200 MB where each says 60 things."""
-_VAGUE = frozenset(root(v) for v in words.VAGUE_VERBS if " " not in v)
+_VAGUE = frozenset(root(v) for v in keyword_baseline.VAGUE_VERBS if " " not in v)
 
 
 class Scale(NamedTuple):
@@ -107,7 +107,7 @@ class Encoded:
     examples: Vectors
 
 
-def embedded() -> Encoder:
+def matching_encoder() -> Encoder:
     """The encoder that matching uses, whatever else its process compares with. Raises EncoderError."""
     return Embedded.checked()
 
@@ -160,7 +160,7 @@ class Matcher:
         """All experts but general-purpose ones, the most confident first, whether they are candidates or not; none:
         nothing is left of the prompt. Raises EncoderError."""
         ((read, each),) = await self._judged((task,), specs)
-        return words.by_rank([(spec, candidate) for spec, candidate, _ in each]) if read.asks else []
+        return keyword_baseline.by_rank([(spec, candidate) for spec, candidate, _ in each]) if read.asks else []
 
     async def _judged(
         self, tasks: Sequence[Task], specs: Sequence[ExpertSpec]
@@ -212,18 +212,18 @@ class Matcher:
         self, read: ReadTask, specs: Sequence[ExpertSpec], each: list[tuple[ExpertSpec, Candidate, bool]]
     ) -> Matched:
         taken = read.asks and not is_foreign(read.task.prompt)
-        candidates = words.by_rank((spec, c) for spec, c, anybodys in each if taken and anybodys)
+        candidates = keyword_baseline.by_rank((spec, c) for spec, c, anybodys in each if taken and anybodys)
         wanted = [c for i, c in enumerate(candidates) if not i or c[1].relevance >= CANDIDATE]
         ranked = [(spec, _with_why(c, spec, read)) for spec, c in wanted[:MOST_CANDIDATES]]
-        leading = [(s, c.confidence) for s, c in ranked if c.confidence >= words.HARDLY_LEADS]
+        leading = [(s, c.confidence) for s, c in ranked if c.confidence >= keyword_baseline.HARDLY_LEADS]
         factors = Factors(
             candidate_count=len(ranked),
-            confidence_variance=words.variance([c.confidence for _, c in ranked]),
-            domain_overlap=words.has_overlapping_domains(leading, read.reading.wanted_text),
+            confidence_variance=keyword_baseline.variance([c.confidence for _, c in ranked]),
+            domain_overlap=keyword_baseline.has_overlapping_domains(leading, read.reading.wanted_text),
             action_clarity=not (set(read.reading.wanted) & _VAGUE) and "make better" not in read.task.prompt.lower(),
             scope_definition=bool(ranked),
         )
-        return words.assembled(read.task, specs, ranked, factors, self._name)
+        return keyword_baseline.assembled(read.task, specs, ranked, factors, self._name)
 
 
 def features(read: ReadTask, specs: Sequence[ExpertSpec], vectors: Sequence[Encoded], near: Vectors | None) -> Floats:
@@ -236,9 +236,9 @@ def features(read: ReadTask, specs: Sequence[ExpertSpec], vectors: Sequence[Enco
     """
     wanted = read.reading.wanted
     columns = np.zeros((len(specs), 4))
-    columns[:, 0] = [words.own_words(spec, wanted) for spec in specs]
+    columns[:, 0] = [keyword_baseline.own_words(spec, wanted) for spec in specs]
     for name in read.task.files_mentioned:  # whoever has the most telling pattern has the file, others a share
-        fits = np.array([words.fit(s, name) for s in specs])
+        fits = np.array([keyword_baseline.fit(s, name) for s in specs])
         columns[:, 1] += fits / max(1, fits.max(initial=0))
     columns[:, 1] = np.minimum(columns[:, 1], 2) * (_BESIDE if len(set(wanted)) > _SHORT else 1)
     if near is not None:
@@ -256,7 +256,7 @@ def _with_why(candidate: Candidate, spec: ExpertSpec, read: ReadTask) -> Candida
     wanted = read.reading.wanted
     triggers = [t for t in (*spec.triggers.primary, *spec.triggers.secondary) if stands_in(roots(t), wanted)]
     near = [p for p in (*spec.domain.owns, *spec.triggers.examples) if len(set(wanted).intersection(roots(p))) > 1]
-    count = words.files(spec, read.task)
+    count = keyword_baseline.files(spec, read.task)
     why = ", ".join([*triggers, *([f"{count} files"] if count else []), *near[:2]])
     return Candidate(
         expert=spec.id, relevance=candidate.relevance, confidence=candidate.confidence, why=why[:200] or "its meaning"

@@ -1,13 +1,13 @@
 """The helper's turn `match`: computed, whatever model its seat has, from the experts that it has heard of; where that
-is unsure and the seat has a language model, this is asked (agents/matching/ask_model.py)."""
+is unsure and the seat has a language model, this is asked (agents/expert_matching/ask_model.py)."""
 
 import asyncio
 from typing import TYPE_CHECKING
 
 from parley.agents.context import Shown
 from parley.agents.encoders import EncoderError
-from parley.agents.matching import ask_model, words
-from parley.agents.matching.matcher import Matcher, embedded
+from parley.agents.expert_matching import ask_model, keyword_baseline
+from parley.agents.expert_matching.matcher import Matcher, matching_encoder
 from parley.agents.model.base import Completion, Emit, Model
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import Asking, Match, Task
@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the bus's client
 _CALL = Usage(calls=1)
 
 
-class Matching:
+class ExpertMatching:
     """What the helper keeps between such turns.
 
     Always the embedded encoder, whatever else the helper compares with: the matcher's figures were chosen for it, and
@@ -42,7 +42,7 @@ class Matching:
         brief: Match = shown.brief
         specs = registry.specs()
         if brief.keyword:
-            return Completion(body=words.match(brief.task, specs, name="keyword"), usage=_CALL)
+            return Completion(body=keyword_baseline.match(brief.task, specs, name="keyword"), usage=_CALL)
         completion, matcher = await self._computed(brief.task, specs)
         asking = brief.asking
         if (
@@ -57,7 +57,7 @@ class Matching:
     async def _computed(self, task: Task, specs: tuple[ExpertSpec, ...]) -> tuple[Completion, Matcher]:
         """The match, and what made it; by words where the encoder cannot be had."""
         try:
-            matcher = self._matcher or Matcher(await asyncio.to_thread(embedded))
+            matcher = self._matcher or Matcher(await asyncio.to_thread(matching_encoder))
             found = await matcher.match(task, specs)
         except EncoderError as error:
             self._flags = (BY_WORDS, f"{WHY}{error.why}"[:200])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from parley.agents.matching import words
-from parley.agents.matching.word_roots import KEPT, read_prompt, root, roots, stands_in
+from parley.agents.expert_matching import keyword_baseline
+from parley.agents.expert_matching.word_roots import KEPT, read_prompt, root, roots, stands_in
 from parley.agents.text.languages import is_foreign
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Reviews, Triggers
 from parley.schemas.routing import Task
@@ -39,47 +39,47 @@ AUDIT = expert("audit", ("code review",), reviews=Reviews(always=True))
     ],
 )
 def test_the_score_of_3_3(prompt: str, files: tuple[str, ...], score: float) -> None:
-    assert words.score(SQL, Task(prompt=prompt, files_mentioned=files)) == pytest.approx(score)
+    assert keyword_baseline.score(SQL, Task(prompt=prompt, files_mentioned=files)) == pytest.approx(score)
 
 
 @pytest.mark.parametrize(
     ("prompt", "vague"), [("improve it", True), ("Make Better tea", True), ("a prefix", True), ("add a button", False)]
 )
 def test_vague_verbs_as_3_2_lists_them(prompt: str, vague: bool) -> None:
-    assert words.contains_vague_verbs(prompt) is vague
+    assert keyword_baseline.contains_vague_verbs(prompt) is vague
 
 
 def test_the_variance_is_the_populations() -> None:
-    assert words.variance([0.2, 0.4, 0.9]) == pytest.approx(0.26 / 3)
-    assert words.variance([0.7]) == words.variance([]) == 0.0
+    assert keyword_baseline.variance([0.2, 0.4, 0.9]) == pytest.approx(0.26 / 3)
+    assert keyword_baseline.variance([0.7]) == keyword_baseline.variance([]) == 0.0
 
 
 def test_the_baseline_ranks_by_score_then_priority_and_names_reviewers_and_the_general_one() -> None:
-    found = words.match(Task(prompt="database and css for the login"), (SQL, ANY, SAFE, AUDIT, WEB))
+    found = keyword_baseline.match(Task(prompt="database and css for the login"), (SQL, ANY, SAFE, AUDIT, WEB))
     assert [(c.expert, c.confidence) for c in found.candidates] == [("web", 0.3), ("data", 0.3)]
     assert found.general == "any" and found.reviewers == ("safe", "audit")
     assert {p.expert for p in found.profiles} == {"web", "data", "any", "safe", "audit"}
     assert found.factors.candidate_count == 2 and found.factors.scope_definition and not found.security
-    none = words.match(Task(prompt="bake a cake"), (SQL, WEB))
+    none = keyword_baseline.match(Task(prompt="bake a cake"), (SQL, WEB))
     assert none.candidates == () and none.general == "" and not none.factors.scope_definition
 
 
 def test_a_security_expert_with_a_score_from_low_on_makes_a_task_security_critical() -> None:
-    assert words.match(Task(prompt="reset my password"), (SQL, SAFE)).security
-    assert not words.match(Task(prompt="reset my index"), (SQL, SAFE)).security
+    assert keyword_baseline.match(Task(prompt="reset my password"), (SQL, SAFE)).security
+    assert not keyword_baseline.match(Task(prompt="reset my index"), (SQL, SAFE)).security
 
 
 def test_domains_overlap_where_neither_leaves_it_to_the_other() -> None:
     leaving = expert("page", ("page",), defers={"data": "queries"})
-    assert words.has_overlapping_domains([(SQL, 0.5), (WEB, 0.6)], "a page with a query")
-    assert not words.has_overlapping_domains([(SQL, 0.5), (WEB, 0.9)], "a page with a query")
-    assert not words.has_overlapping_domains([(SQL, 0.5), (leaving, 0.6)], "a page with a query")
-    assert words.has_overlapping_domains([(SQL, 0.5), (leaving, 0.6)], "a page with a button")
+    assert keyword_baseline.has_overlapping_domains([(SQL, 0.5), (WEB, 0.6)], "a page with a query")
+    assert not keyword_baseline.has_overlapping_domains([(SQL, 0.5), (WEB, 0.9)], "a page with a query")
+    assert not keyword_baseline.has_overlapping_domains([(SQL, 0.5), (leaving, 0.6)], "a page with a query")
+    assert keyword_baseline.has_overlapping_domains([(SQL, 0.5), (leaving, 0.6)], "a page with a button")
     one, two = (
         expert("one", ("a",), owns=("query plans of databases",)),
         expert("two", ("b",), owns=("plans of queries",)),
     )
-    assert words.has_overlapping_domains([(one, 0.1), (two, 0.9)], "tea")
+    assert keyword_baseline.has_overlapping_domains([(one, 0.1), (two, 0.9)], "tea")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_prompts_are_not_remembered() -> None:
     """A process keeps the readings of those in hand alone (docs/retention.md), and of specifications' phrases all."""
     roots.cache_clear()
     for i in range(3 * KEPT):
-        words.match(Task(prompt=f"the query number {i} is slow"), (SQL, WEB))
+        keyword_baseline.match(Task(prompt=f"the query number {i} is slow"), (SQL, WEB))
     assert read_prompt.cache_info().currsize <= KEPT < 10
     assert roots.cache_info().currsize < KEPT  # triggers and what is owned
 

@@ -10,7 +10,7 @@ from fnmatch import translate
 from functools import lru_cache
 from itertools import combinations
 
-from parley.agents.matching.word_roots import read_prompt, roots, share, stands_in
+from parley.agents.expert_matching.word_roots import read_prompt, roots, share, stands_in
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import MOST_CANDIDATES, Candidate, Factors, Matched, Profile, Task
 
