@@ -87,7 +87,7 @@ class PastStep(msgspec.Struct, frozen=True, kw_only=True):
     """What could be called in the step after it; None: nothing, that one is the last."""
 
 
-class Steps(msgspec.Struct, frozen=True, kw_only=True):
+class ToolLoop(msgspec.Struct, frozen=True, kw_only=True):
     """What is the same in all steps of a turn, and what was done in it so far: a prompt shows it in this order, so that
     each step's begins with all of the one before it."""
 
@@ -141,7 +141,7 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     """None: there are none, or no more in this step."""
     missing: tuple[str, ...] = ()
     """Servers of the operator's tools that are not there in this turn, or not with all of their tools."""
-    steps: Steps | None = None
+    steps: ToolLoop | None = None
     """Of a turn with tools, in its last step too, which is without them."""
     experts: "ExpertRegistry | None" = None
     """For turns that are computed by a helper: the experts that it has heard of."""

@@ -12,18 +12,17 @@ import msgspec
 
 from parley.agents.artifacts import ArtifactError
 from parley.bus import artifacts, subjects
-from parley.bus.answers import RepeatedRequest
 from parley.bus.channels import PUBLIC
 from parley.bus.connection import Connection
 from parley.bus.errors import ArtifactRefused, BusError, Denied, NoModerator
 from parley.bus.library import Msg
+from parley.bus.pending_requests import RepeatedRequest
 from parley.observability import tracing
 from parley.observability.metrics import Metrics
 from parley.schemas.artifact import Artifact
 from parley.schemas.turn import (
     MOST_REPLIES,
     Answers,
-    Check,
     Documents,
     FetchDocuments,
     Replies,
@@ -33,7 +32,8 @@ from parley.schemas.turn import (
     Speak,
     SubmitAnswer,
     Turn,
-    TurnCheck,
+    TurnStatus,
+    TurnStatusRequest,
     Work,
 )
 from parley.schemas.wire import InvalidValue, SchemaError, decode, encode
@@ -53,7 +53,7 @@ _TOGETHER_BYTES = 200_000
 _BUSY = encode(SubmitAnswer(verdict="busy"))
 
 
-T = TypeVar("T", SubmitAnswer, TurnCheck)
+T = TypeVar("T", SubmitAnswer, TurnStatus)
 
 
 class _Ready(NamedTuple):
@@ -102,20 +102,20 @@ class ModeratorLink:
                 _LOGGER.info("not heard yet: %s", error)
             await asyncio.sleep(wait)
 
-    async def check(self, work: Work, turn: Turn, attempt: str = "") -> TurnCheck:
+    async def check(self, work: Work, turn: Turn, attempt: str = "") -> TurnStatus:
         """Ask whether this turn is open, and whether the model may be paid for this attempt
-        (parley.schemas.turn.Check).
+        (parley.schemas.turn.TurnStatusRequest).
 
         Raises BusError when nobody answered until the turn's deadline."""
         asked_ns = self._connection.clock.local()
-        data = encode(Check(turn=turn.id, token=turn.token, attempt=attempt))
+        data = encode(TurnStatusRequest(turn=turn.id, token=turn.token, attempt=attempt))
         msg = await self._ask(
             lambda lane: subjects.check(lane, work.channel, self._queue, work.session),
             work.lane,
             data,
             turn.deadline_ns,
         )
-        return self._timed(decode(msg.data, TurnCheck), asked_ns)
+        return self._timed(decode(msg.data, TurnStatus), asked_ns)
 
     async def submit(self, work: Work, turn: Turn, reply: Reply) -> SubmitAnswer:
         """Offer a reply until a moderator has taken or refused it. Raises BusError long after its deadline."""

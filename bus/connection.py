@@ -24,7 +24,6 @@ from typing import Any, cast
 import msgspec
 
 from parley.bus.accounts import Credentials
-from parley.bus.answers import Answers, Begun, Pending, PubAck, RepeatedRequest, Stores, answer_of
 from parley.bus.clients.hot_paths import HEADROOM, ConnectionClient, size_of
 from parley.bus.clients.moving import RECONNECT_WAIT_S
 from parley.bus.clock import Clock, parsed_ns
@@ -43,6 +42,15 @@ from parley.bus.errors import (
 )
 from parley.bus.library import Msg, Subscription
 from parley.bus.library import errors as library
+from parley.bus.pending_requests import (
+    Begun,
+    PendingRequest,
+    PendingRequests,
+    PubAck,
+    RepeatedRequest,
+    Stores,
+    answer_of,
+)
 
 _LOST = "Connection lost"
 _AGAIN_S = (0.05, 0.2, 0.5)
@@ -99,7 +107,7 @@ class Connection:
         self._opening = True
         self._retry_first = False
         self._silent = 0
-        self._answers = Answers()
+        self._answers = PendingRequests()
         self._inbox = ""
 
     # -- life
@@ -407,7 +415,7 @@ class Connection:
             return Disconnected(subject)
         return BusError(f"{subject}: {error}")
 
-    def _register(self, subject: str, reply: str = "", timeout_s: float = math.inf) -> tuple[str, Pending]:
+    def _register(self, subject: str, reply: str = "", timeout_s: float = math.inf) -> tuple[str, PendingRequest]:
         if self.nc.is_closed:
             raise Closed()
         return self._answers.expect(subject, reply, timeout_s)

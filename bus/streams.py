@@ -30,10 +30,10 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from parley.bus import subjects
-from parley.bus.answers import PubAck
 from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, NoAnswer, NotMet
 from parley.bus.log import LOG
+from parley.bus.pending_requests import PubAck
 from parley.bus.storage.direct import erase
 from parley.bus.storage.disk import SIGNS
 from parley.bus.storage.index import INDEX, WHOLE

@@ -68,7 +68,7 @@ from parley.coordinator.table import (
     seat_of,
     to,
 )
-from parley.coordinator.transition import STOP_RULES, Transition, TransitionDraft
+from parley.coordinator.transition_builder import STOP_RULES, Transition, TransitionBuilder
 from parley.schemas import log, registry
 from parley.schemas.folders.notes import memory_of
 from parley.schemas.past_sessions.feedback import CHANNEL, FEEDBACK, MOST_FEEDBACK, NOTES, Feedback, Kept
@@ -97,7 +97,7 @@ def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Trans
     settings: Any = decode(encode(opened.settings), protocol.settings)
     sitters = awaited(opened)
     session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns, sitters=sitters)
-    draft = TransitionDraft(protocol, session, at_ns)
+    draft = TransitionBuilder(protocol, session, at_ns)
     for seat, sitter in sitters.items():
         draft.say("control", "seat", 0, raw({"seat": seat, "human": True, "waits": sitter.seconds}))
     inner, wishes = protocol.start(draft.view())
@@ -124,17 +124,17 @@ def step(protocol: Protocol, session: Session, event: log.Event, at_ns: int) -> 
     """
     if session.closed and not isinstance(event, log.AFTERWARDS):
         raise Illegal("the session is closed")
-    draft = TransitionDraft(protocol, session, max(at_ns, session.at_ns))
+    draft = TransitionBuilder(protocol, session, max(at_ns, session.at_ns))
     _ON[type(event)](draft, event)
     draft.follow_rule()
     return draft.done()
 
 
-def _on_opened(draft: TransitionDraft, event: log.Opened) -> None:
+def _on_opened(draft: TransitionBuilder, event: log.Opened) -> None:
     raise Illegal("the session is open already")
 
 
-def _on_replied(draft: TransitionDraft, event: log.Replied) -> None:
+def _on_replied(draft: TransitionBuilder, event: log.Replied) -> None:
     turn = draft.turns.pop(event.turn, None)
     if turn is None:
         raise Illegal(f"turn {event.turn} is not open")
@@ -165,7 +165,7 @@ def _on_replied(draft: TransitionDraft, event: log.Replied) -> None:
         draft.handle(came(turn=turn.id, seat=a.seat, kind=a.kind, round=a.round, body=body, flags=flags))
 
 
-def _on_timer(draft: TransitionDraft, event: log.TimerFired) -> None:
+def _on_timer(draft: TransitionBuilder, event: log.TimerFired) -> None:
     draft.timer_ns = None
     if draft.time_is_over() and not draft.stopped:
         draft.handle(draft.out_of_time())
@@ -201,7 +201,7 @@ def _on_timer(draft: TransitionDraft, event: log.TimerFired) -> None:
             draft.miss(turn, "its worker is gone, and no other serves it", gone=True)
 
 
-def _on_turn_due(draft: TransitionDraft, id: str) -> None:
+def _on_turn_due(draft: TransitionBuilder, id: str) -> None:
     turn = draft.turns.get(id)
     if turn is None:
         return  # withdrawn or given back while an earlier one was handled
@@ -216,7 +216,7 @@ def _on_turn_due(draft: TransitionDraft, id: str) -> None:
     draft.miss(turn, f"no reply within {seconds:g} s", late=True)
 
 
-def _on_begun(draft: TransitionDraft, event: log.Begun) -> None:
+def _on_begun(draft: TransitionBuilder, event: log.Begun) -> None:
     """A first try stands on the turn's own reservation. Any other proves that the one before was lost: it may have used
     all of that, so it is booked, and the turn needs another reservation. If that does not fit, the turn is missed: its
     worker is told that it is closed, and pays nothing."""
@@ -237,7 +237,7 @@ def _on_begun(draft: TransitionDraft, event: log.Begun) -> None:
         draft.miss(turn, f"the worker that had it was lost, and another try does not fit: {short}", short)
 
 
-def _on_retrying(draft: TransitionDraft, event: log.Retrying) -> None:
+def _on_retrying(draft: TransitionBuilder, event: log.Retrying) -> None:
     """A call for a turn failed, and is made again. Only the first time counts, and only where the step may go on."""
     turn = draft.turns.get(event.turn)
     if turn is None or turn.aside or turn.ask.deadline_ns < draft.at_ns:
@@ -247,7 +247,7 @@ def _on_retrying(draft: TransitionDraft, event: log.Retrying) -> None:
     draft.fails(turn, event.why, draft.at_ns)
 
 
-def _on_cancelled(draft: TransitionDraft, event: log.Cancelled) -> None:
+def _on_cancelled(draft: TransitionBuilder, event: log.Cancelled) -> None:
     """End the session, in any phase. If a stop was decided already, the session closes with that, without a final
     turn."""
     if draft.protocol.standing:
@@ -258,7 +258,7 @@ def _on_cancelled(draft: TransitionDraft, event: log.Cancelled) -> None:
     draft.close()
 
 
-def _on_hurried(draft: TransitionDraft, event: log.Hurried) -> None:
+def _on_hurried(draft: TransitionBuilder, event: log.Hurried) -> None:
     """End the session with what it has come to, exactly as if its time were over now."""
     if draft.protocol.standing:
         raise Illegal("this session stands for as long as its bus does: it has no answer to give")
@@ -268,7 +268,7 @@ def _on_hurried(draft: TransitionDraft, event: log.Hurried) -> None:
     draft.handle(draft.out_of_time())
 
 
-def _on_faulted(draft: TransitionDraft, event: log.Faulted) -> None:
+def _on_faulted(draft: TransitionBuilder, event: log.Faulted) -> None:
     """End the session without asking its protocol anything."""
     certificate = {"protocol": draft.protocol.name, "why": event.why}
     draft.stopped = None
@@ -277,7 +277,7 @@ def _on_faulted(draft: TransitionDraft, event: log.Faulted) -> None:
     draft.finish(stopped, {}, ())
 
 
-def _on_spoke(draft: TransitionDraft, event: log.Spoke) -> None:
+def _on_spoke(draft: TransitionBuilder, event: log.Spoke) -> None:
     """Take words from the floor. If a protocol has windows, only an open one takes words, until its end."""
     end = draft.windows.get(event.window)
     if end is None and any(WindowClosed in row for row in draft.protocol.table.values()):
@@ -289,12 +289,12 @@ def _on_spoke(draft: TransitionDraft, event: log.Spoke) -> None:
     )
 
 
-def _on_decided(draft: TransitionDraft, event: log.Decided) -> None:
+def _on_decided(draft: TransitionBuilder, event: log.Decided) -> None:
     seat = None if event.seat is msgspec.UNSET else event.seat
     draft.handle(Decided(item=event.item, choice=event.choice, note=event.note, author=event.author, seat=seat))
 
 
-def _on_forked(draft: TransitionDraft, event: log.Forked) -> None:
+def _on_forked(draft: TransitionBuilder, event: log.Forked) -> None:
     """The fork begins: from here on the session pays for itself. It does not pay for what it carries."""
     draft.ledger = Ledger()
     end = draft.end_ns()
@@ -304,11 +304,11 @@ def _on_forked(draft: TransitionDraft, event: log.Forked) -> None:
     draft.say("control", FORK, 0, raw(event.fork))
 
 
-def _on_feedback(draft: TransitionDraft, event: log.FeedbackGiven) -> None:
+def _on_feedback(draft: TransitionBuilder, event: log.FeedbackGiven) -> None:
     _afterwards(draft, FEEDBACK, Feedback(author=event.author, right=event.right, answer=event.answer, note=event.note))
 
 
-def _on_notes_kept(draft: TransitionDraft, event: log.NotesKept) -> None:
+def _on_notes_kept(draft: TransitionBuilder, event: log.NotesKept) -> None:
     """Take a person's word on which of the session's notes stay."""
     memory = memory_of(draft.session.closing.body) if draft.session.closed else None
     there = [note.n for note in memory.notes] if memory is not None else []
@@ -318,7 +318,7 @@ def _on_notes_kept(draft: TransitionDraft, event: log.NotesKept) -> None:
     _afterwards(draft, NOTES, Kept(author=event.author, notes=event.notes))
 
 
-def _afterwards(draft: TransitionDraft, kind: str, said: Feedback | Kept) -> None:
+def _afterwards(draft: TransitionBuilder, kind: str, said: Feedback | Kept) -> None:
     """What a person says of a closed session, which stays as it ended. What repeats the last word is not posted."""
     if not draft.session.closed:
         raise Illegal("the session is open: feedback is on what it came to")
@@ -331,7 +331,7 @@ def _afterwards(draft: TransitionDraft, kind: str, said: Feedback | Kept) -> Non
         draft.say(CHANNEL, kind, 0, body)
 
 
-def _on_child_ended(draft: TransitionDraft, event: log.ChildEnded) -> None:
+def _on_child_ended(draft: TransitionBuilder, event: log.ChildEnded) -> None:
     """A child ended: what it used is booked here. If its texts are gone, all that it might have used is booked."""
     most, e = draft.children.pop(event.session, None), event.ended
     if most is None:
@@ -344,11 +344,11 @@ def _on_child_ended(draft: TransitionDraft, event: log.ChildEnded) -> None:
     draft.handle(ended)
 
 
-def _on_told(draft: TransitionDraft, event: log.Told) -> None:
+def _on_told(draft: TransitionBuilder, event: log.Told) -> None:
     draft.handle(FromSession(sender=event.sender, kind=event.kind, body=event.body))
 
 
-def _on_sat(draft: TransitionDraft, event: log.Sat) -> None:
+def _on_sat(draft: TransitionBuilder, event: log.Sat) -> None:
     """A person takes a seat, or leaves it. Taking it affects turns asked from now on; leaving also affects the person's
     open turns."""
     seat = event.seat
@@ -364,7 +364,7 @@ def _on_sat(draft: TransitionDraft, event: log.Sat) -> None:
     draft.sitters[seat] = Sitter(queue=event.queue, seconds=event.seconds, then=event.then)
 
 
-_ON: dict[type, Callable[[TransitionDraft, Any], None]] = {
+_ON: dict[type, Callable[[TransitionBuilder, Any], None]] = {
     log.Opened: _on_opened,
     log.Replied: _on_replied,
     log.TimerFired: _on_timer,
@@ -386,7 +386,7 @@ _ON: dict[type, Callable[[TransitionDraft, Any], None]] = {
 
 def outcome(protocol: Protocol, session: Session) -> dict[str, Any]:
     """What a session has come to so far, in the form of its result."""
-    return protocol.outcome(session.inner, TransitionDraft(protocol, session, session.at_ns).view())[0]
+    return protocol.outcome(session.inner, TransitionBuilder(protocol, session, session.at_ns).view())[0]
 
 
 # ---------------------------------------------------------------- the chain
@@ -414,7 +414,7 @@ def counted(protocol: Protocol, session: Session, event: log.Event) -> log.Event
     seat, ask, usage = seat_of(session.opened, turn.ask.seat), turn.ask, event.usage
     silent = usage.unpriced is msgspec.UNSET and not usage.input_tokens + usage.output_tokens
     if seat.metered and silent and not event.error:
-        shown = TransitionDraft(protocol, session, session.at_ns).shown(ask)
+        shown = TransitionBuilder(protocol, session, session.at_ns).shown(ask)
         usage = msgspec.structs.replace(
             usage,
             input_tokens=min(ask.caps.input_tokens, -(-shown // BYTES_PER_TOKEN)),

@@ -54,7 +54,6 @@ from parley.schemas.turn import (
     HANDLING_RAISED,
     MOST_REPLIES,
     Answers,
-    Check,
     Replies,
     Reply,
     Retry,
@@ -62,7 +61,8 @@ from parley.schemas.turn import (
     Sit,
     Speak,
     SubmitAnswer,
-    TurnCheck,
+    TurnStatus,
+    TurnStatusRequest,
 )
 from parley.schemas.wire import SchemaError, compact, decode, encode
 
@@ -523,24 +523,24 @@ class Moderator:
         event = log.Sat(seat=sit.seat, queue=queue, seconds=sit.seconds, then=sit.then, left=sit.leave)
         return await self.sessions.take(sid, f"sit:{author}:{sit.id}", event)
 
-    async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> TurnCheck:
-        check = decode(msg.data, Check)
+    async def _on_check(self, msg: Msg, _lane: str, channel: str, author: str, sid: str) -> TurnStatus:
+        check = decode(msg.data, TurnStatusRequest)
         cached = await self.sessions.look(sid, fresh=True)
         fault = briefing.not_its_turn(cached.session, self._keys.fit, channel, author, sid, check.turn, check.token)
         if not fault and cached.session is not None and check.turn in cached.session.turns:
             fault = await self._pay_for(sid, check, cached)
             if not fault and check.turn in cached.session.turns:
                 self._metrics.checks.labels(open="yes").inc()
-                return TurnCheck(open=True, at_ns=self._connection.clock.now_ns())
+                return TurnStatus(open=True, at_ns=self._connection.clock.now_ns())
         self._metrics.checks.labels(open="no").inc()
         if f"turn:{check.turn}" in cached.causes:
             # The process that stored its reply may have died before the effects were out.
             await self.sessions.reissue(sid, f"turn:{check.turn}")
-        return TurnCheck(
+        return TurnStatus(
             open=False, why=fault or f"turn {check.turn} is not open", at_ns=self._connection.clock.now_ns()
         )
 
-    async def _pay_for(self, sid: str, check: Check, cached: CachedSession) -> str:
+    async def _pay_for(self, sid: str, check: TurnStatusRequest, cached: CachedSession) -> str:
         """Store that a try of an open turn begins, before its worker pays for it; why that cannot be, or empty."""
         session, cause = cached.session, f"try:{check.turn}:{check.attempt}"
         assert session is not None

@@ -5,10 +5,10 @@ import asyncio
 import msgspec
 
 from parley.bus import subjects
-from parley.bus.answers import Stores
 from parley.bus.channels import PUBLIC
 from parley.bus.library import Msg
 from parley.bus.log import Asides
+from parley.bus.pending_requests import Stores
 from parley.coordinator.presence import Presence
 from parley.coordinator.sessions.broken import Unreadable
 from parley.coordinator.sessions.limits import Admission

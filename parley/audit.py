@@ -101,7 +101,7 @@ def _of(event: log.Event) -> Iterator[tuple[str, Act, str]]:
             yield event.author, "judged", " ".join(filter(None, ("right" if event.right else "wrong", event.note)))
 
 
-def words(rows: list[AuditEntry]) -> Iterator[str]:
+def audit_lines(rows: list[AuditEntry]) -> Iterator[str]:
     """A line for each."""
     for row in rows:
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(row.at_ns / 1e9))

@@ -337,7 +337,7 @@ class Answers(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     answers: tuple[SubmitAnswer, ...]
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class TurnStatusRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Is this turn still open, and, where `attempt` is given, may its model be paid for this try?"""
 
     turn: str
@@ -349,7 +349,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
         in_range("attempt (characters)", len(self.attempt), 0, 64)
 
 
-class TurnCheck(msgspec.Struct, frozen=True, kw_only=True):
+class TurnStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a turn is open, after a look at the log's tail."""
 
     open: bool

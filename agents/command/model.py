@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from parley.agents.command.program import Failed, Printed, run, words
+from parley.agents.command.program import Failed, Printed, extract_text, run
 from parley.agents.context import RawReply, Shown
 from parley.agents.endpoint import prices
 from parley.agents.endpoint.prices import Price
@@ -106,7 +106,7 @@ class CommandModel:
                 if not error.started:
                     raise ModelMisconfigured(f"{self.name}: {error.why}", usage) from None
                 raise ModelUnavailable(f"{self.name}: {error.why}", usage + self._used(prompt, error.printed)) from None
-            answer, notes = words(printed.text, self._out), set[str]()
+            answer, notes = extract_text(printed.text, self._out), set[str]()
             usage += self._used(prompt, answer)
             try:
                 body, how = reply_schema.parse(answer, shown.reply, notes)

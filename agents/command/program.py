@@ -140,7 +140,7 @@ def _plain(printed: bytearray) -> str:
     return _ESCAPES.sub("", printed.decode("utf-8", "replace").replace("\r\n", "\n"))
 
 
-def words(text: str, path: str) -> str:
+def extract_text(text: str, path: str) -> str:
     """The words in what was printed: all of it, or the text at a path (`item.text`) in the last line of JSON that has
     one there, else in the whole as JSON."""
     if not path:

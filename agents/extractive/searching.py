@@ -8,14 +8,14 @@ import numpy as np
 from parley.agents.context import Shown
 from parley.agents.encoders import Encoder, Spent
 from parley.agents.extractive.deciding import Search, SearchResult
-from parley.agents.extractive.encoding import Done, Encoding
 from parley.agents.extractive.evidence import EvidenceSentence
+from parley.agents.extractive.text_similarity import Done, TextSimilarity
 from parley.schemas.text import BY_ENCODER
 from parley.schemas.turn import Usage
 
 
 async def search(
-    shown: Shown, encoding: Encoding, question: str, evidence: Sequence[EvidenceSentence]
+    shown: Shown, encoding: TextSimilarity, question: str, evidence: Sequence[EvidenceSentence]
 ) -> Done[SearchResult]:
     """What sentences answer, as sure as encoder and words say it; by words alone where there is no encoder."""
     begun = await asyncio.to_thread(Search, question, evidence)

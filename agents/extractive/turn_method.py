@@ -9,7 +9,7 @@ from typing import Any
 
 from parley.agents.context import Shown
 from parley.agents.expert_matching.match_experts import ExpertMatching
-from parley.agents.extractive.encoding import Encoding
+from parley.agents.extractive.text_similarity import TextSimilarity
 from parley.agents.model.base import Completion, Emit, Model
 from parley.agents.retrieval.corpus import Corpus
 from parley.schemas.turn import Usage
@@ -30,7 +30,7 @@ class Workbench:
         A language model beside it, for what is computed and unsure (agents/expert_matching/ask_model.py).
     """
 
-    def __init__(self, encoding: Encoding, asks: Model | None) -> None:
+    def __init__(self, encoding: TextSimilarity, asks: Model | None) -> None:
         self.corpus = Corpus()
         """Documents, cut once and kept by content hash."""
         self.encoding = encoding
@@ -80,7 +80,7 @@ def reads(
     return TurnMethod(answer, live)
 
 
-def compares(compare: Callable[[Shown, Encoding], Awaitable[Completion]], live: Live) -> TurnMethod:
+def compares(compare: Callable[[Shown, TextSimilarity], Awaitable[Completion]], live: Live) -> TurnMethod:
     """A turn answered by comparing texts, with the encoder or by words."""
 
     async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:

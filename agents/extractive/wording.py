@@ -16,7 +16,7 @@ BEARS = "No answer is sure enough. These passages bear on it"
 NO_DOCUMENT = "I hold no document and was shown no evidence, and without documents I know nothing."
 
 
-def quoted(e: EvidenceSentence) -> str:
+def quote_with_source(e: EvidenceSentence) -> str:
     """A sentence with the name of its document."""
     return f"“{clean(e.sentence.text)}” ({clean(e.document)})"
 
@@ -33,7 +33,7 @@ def reasons(shown: Shown, found: SearchResult) -> str:
     beside = " and what others quoted" if shown.others else ""
     return (
         f"Read without a language model from {count} document{'' if count == 1 else 's'}{beside}. "
-        f"It rests on {'; '.join(map(quoted, found.rests_on[:3]))}."
+        f"It rests on {'; '.join(map(quote_with_source, found.rests_on[:3]))}."
     )
 
 
@@ -43,7 +43,7 @@ def why_none(shown: Shown, found: SearchResult) -> str:
         return NO_DOCUMENT
     foreign = _language(shown)
     if found.bearing:
-        return f"{foreign}{BEARS}, the nearest first: {'; '.join(map(quoted, found.bearing))}."
+        return f"{foreign}{BEARS}, the nearest first: {'; '.join(map(quote_with_source, found.bearing))}."
     count = "the document" if len(shown.documents) == 1 else f"the {len(shown.documents)} documents"
     return f"{foreign}I found nothing that answers this in {count} that I hold. I compare words."
 

@@ -14,13 +14,13 @@ from pathlib import Path
 
 import msgspec
 
-from parley.agents.command.program import words
+from parley.agents.command.program import extract_text
 from parley.agents.equipment import HandsEnd
 from parley.agents.hands import inlet
 from parley.agents.hands.catalogue import Hand
 from parley.agents.hands.proxy import Room, TurnProxy
 from parley.agents.model.base import Emit, ModelUnavailable, tell_called
-from parley.agents.openai.options import ModelOptions
+from parley.agents.openai.options import EndpointOptions
 from parley.agents.secrets import scrub
 from parley.agents.strict_yaml import filled
 from parley.agents.tools import sandbox
@@ -59,7 +59,7 @@ class AgentHands:
         Address, key, model and price of its model.
     """
 
-    def __init__(self, name: str, hand: Hand, options: ModelOptions) -> None:
+    def __init__(self, name: str, hand: Hand, options: EndpointOptions) -> None:
         self.name = name
         self.hand = hand
         self.options = options
@@ -99,7 +99,7 @@ class AgentHands:
         self._check_started(ran, proxy)
         call, results = self._record(ran)
         tell_called(emit, call_words(call))
-        said = words(ran.output, self.hand.out).strip()[-MOST_WORDS:]
+        said = extract_text(ran.output, self.hand.out).strip()[-MOST_WORDS:]
         failed = self._with_last_words("" if ran.exit == 0 else ran.ended or f"exit {ran.exit}", ran)
         return HandsEnd(said, ran.ended, failed, (call,), Usage(), results)
 

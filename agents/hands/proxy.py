@@ -30,7 +30,7 @@ from parley.agents.endpoint.limits import gate
 from parley.agents.endpoint.transport import certificates
 from parley.agents.hands import dialects
 from parley.agents.hands.dialects import PATHS, Reading, RequestRefused
-from parley.agents.openai.options import ModelOptions
+from parley.agents.openai.options import EndpointOptions
 from parley.agents.still_open import before_request
 from parley.agents.text.tokens import BYTES_PER_TOKEN
 from parley.bus.errors import BusError
@@ -81,7 +81,7 @@ class TurnProxy:
         What the turn may take.
     """
 
-    def __init__(self, folder: Path, options: ModelOptions, room: Room) -> None:
+    def __init__(self, folder: Path, options: EndpointOptions, room: Room) -> None:
         self._folder = folder
         self._options = options
         self._room = room

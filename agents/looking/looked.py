@@ -17,7 +17,7 @@ from parley.agents.model.base import Completion, Emit, ModelError
 from parley.agents.tools.client import Called, Toolbox
 from parley.agents.tools.folder import FolderError, TaskFolder, archive
 from parley.agents.tools.loop import Loop, TurnEnd
-from parley.agents.tools.steps import Call, Steps, check_calls
+from parley.agents.tools.steps import Call, LoopReplies, check_calls
 from parley.schemas.session import Document
 from parley.schemas.tools import MOST_ARGUMENTS, MOST_FOUND, LookUpResult, is_found
 from parley.schemas.turn import Usage
@@ -113,7 +113,7 @@ async def _look_up(
         async with box:
             if not box.offered:
                 return None, ()
-            steps = Steps(LookStep, LookUpsDone)
+            steps = LoopReplies(LookStep, LookUpsDone)
             ended = await Loop(worker.model, asked, emit, steps, box, tool_calls=look_ups, steps=calls).run()
             return ended, box.found
 

@@ -14,7 +14,7 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.encoders import EncoderMisconfigured
-from parley.agents.extractive.encoding import Encoding
+from parley.agents.extractive.text_similarity import TextSimilarity
 from parley.agents.extractive.turn_method import TurnMethod, Workbench
 from parley.agents.model.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused
 from parley.agents.protocols import KITS
@@ -37,8 +37,8 @@ class Extractive:
     """It computes what is asked of no model by its own options."""
     usd_per_million_output = 0.0
 
-    def __init__(self, encoding: Encoding | None = None, asks: Model | None = None) -> None:
-        self._bench = Workbench(encoding or Encoding(), asks)
+    def __init__(self, encoding: TextSimilarity | None = None, asks: Model | None = None) -> None:
+        self._bench = Workbench(encoding or TextSimilarity(), asks)
         encoder = self._bench.encoding.encoder
         self.metered = encoder is not None and encoder.metered
         self.usd_per_million_input = 0.0 if encoder is None else encoder.usd_per_million or 0.0
@@ -84,6 +84,6 @@ def make(options: Mapping[str, Any]) -> Extractive:
         if name != "encoder":
             raise ModelMisconfigured(f"options.{name}: the extractive model takes no option but encoder")
     try:
-        return Extractive(Encoding(options.get("encoder")))
+        return Extractive(TextSimilarity(options.get("encoder")))
     except EncoderMisconfigured as error:
         raise ModelMisconfigured(error.why) from error

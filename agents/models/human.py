@@ -15,7 +15,7 @@ from msgspec import inspect
 
 from parley.agents.context import Other, Shown
 from parley.agents.model.base import Completion, Emit
-from parley.agents.prompts.turn_rules import TurnRules, turn_rules
+from parley.agents.prompts.task_instructions import TaskInstructions, task_instructions
 from parley.agents.protocols import kind_of
 from parley.schemas.wire import Undecodable, decode, encode, figure
 
@@ -165,10 +165,10 @@ def turn_words(shown: Shown, is_new: Callable[[int | str], bool]) -> Iterator[st
         yield from ("", f"Your last reply was not taken: {shown.error}")
 
 
-def rules_of(shown: Shown) -> TurnRules:
+def rules_of(shown: Shown) -> TaskInstructions:
     """The rules of the turn, in the words that a language model gets."""
     shows = kind_of(shown.protocol, shown.kind).prompt_brief
-    return turn_rules(shown, readable(shown.brief if shows is None else shows(shown.brief)))
+    return task_instructions(shown, readable(shown.brief if shows is None else shows(shown.brief)))
 
 
 class _Form:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from parley.agents.endpoint.endpoint import Endpoint
 from parley.agents.endpoint.limits import Gate, gate
-from parley.agents.openai.options import ModelOptions
+from parley.agents.openai.options import EndpointOptions
 from parley.agents.openai.probe import Memory
 from parley.agents.openai.providers import Rung, family_of
 from parley.agents.prompts import prompting
@@ -22,7 +22,7 @@ class ConnectedModel:
         Makes boundaries and pauses repeatable, for tests; None: fresh ones.
     """
 
-    def __init__(self, options: ModelOptions, seed: int | None = None) -> None:
+    def __init__(self, options: EndpointOptions, seed: int | None = None) -> None:
         self._options = options
         self.name = options.model
         self.family = options.family or family_of(options.model, options.provider)
@@ -75,7 +75,7 @@ class ConnectedModel:
             self.memory.learn(turn_s=seconds)
 
     @property
-    def options(self) -> ModelOptions:
+    def options(self) -> EndpointOptions:
         """What it was made with; the key in it shows itself to nobody."""
         return self._options
 

@@ -44,7 +44,7 @@ REASONING_TOKENS = 8_000
 """An endpoint counts what a model thinks among its output, so the request's limit is the answer's cap and this."""
 
 
-class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
+class EndpointOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a model is made with."""
 
     provider: str
@@ -80,7 +80,7 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
         return self.price or Price()
 
 
-def parse(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> ModelOptions:
+def parse(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> EndpointOptions:
     """Options from a mapping as it stands in an agent file.
 
     Parameters
@@ -112,7 +112,7 @@ def parse(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) 
         raise ModelMisconfigured("options.extra: expected a mapping")
     key, names = _key(options, chosen, os.environ if environ is None else environ)
     state, record = _text(options, "state"), _text(options, "record")
-    return ModelOptions(
+    return EndpointOptions(
         provider=chosen,
         preset=preset,
         model=model,

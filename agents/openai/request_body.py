@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from parley.agents.openai.options import ModelOptions
+from parley.agents.openai.options import EndpointOptions
 from parley.agents.openai.probe import SYSTEM, LearnedLimits
 from parley.agents.openai.providers import Rung
 
 
 def request_body(
-    o: ModelOptions,
+    o: EndpointOptions,
     known: LearnedLimits,
     messages: list[dict[str, Any]],
     *,

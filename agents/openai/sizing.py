@@ -14,7 +14,7 @@ import msgspec
 
 from parley.agents.endpoint.endpoint import Endpoint, Failure
 from parley.agents.endpoint.limits import Gate
-from parley.agents.openai.options import ModelOptions
+from parley.agents.openai.options import EndpointOptions
 from parley.agents.openai.probe import Memory
 from parley.agents.openai.refusals import LEAST
 
@@ -28,7 +28,7 @@ _PROMPT = "List the twelve months of the year in order, each with the number of 
 _REPLY_TOKENS = 24
 
 
-async def learn(options: ModelOptions, memory: Memory, connect: Callable[[], tuple[Endpoint, Gate]]) -> None:
+async def learn(options: EndpointOptions, memory: Memory, connect: Callable[[], tuple[Endpoint, Gate]]) -> None:
     """Ask and measure what `memory` does not hold yet. Never raises a Failure: what cannot be learned is not needed."""
     known, preset = memory.get(), options.preset
     if known.output_s is None and preset.local:
@@ -39,7 +39,7 @@ async def learn(options: ModelOptions, memory: Memory, connect: Callable[[], tup
             memory.learn(window=window)
 
 
-async def _window(options: ModelOptions, endpoint: Endpoint) -> int | None:
+async def _window(options: EndpointOptions, endpoint: Endpoint) -> int | None:
     """What the server says, the smallest: a server may have less memory than the model has window."""
     name, root = options.model, re.sub(r"/v1/?\Z", "", options.base_url)
     ways = [

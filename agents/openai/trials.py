@@ -15,7 +15,7 @@ import msgspec
 
 from parley.agents.endpoint.endpoint import Rejected
 from parley.agents.openai import refusals
-from parley.agents.openai.options import ModelOptions
+from parley.agents.openai.options import EndpointOptions
 from parley.agents.openai.probe import BOUNDS, SYSTEM, LearnedLimits, Memory, with_lesson
 from parley.agents.openai.providers import NAMES, Rung
 from parley.agents.openai.refusals import Action
@@ -66,7 +66,7 @@ class _Step(msgspec.Struct, kw_only=True):
 class Trials:
     """The steps of one turn, over what is known of its endpoint."""
 
-    def __init__(self, memory: Memory, options: ModelOptions) -> None:
+    def __init__(self, memory: Memory, options: EndpointOptions) -> None:
         self._memory = memory
         self._options = options
         self._steps: list[_Step] = []
@@ -154,7 +154,7 @@ class Trials:
             yield "without a stream", {"stream": False}, True
 
 
-def _optional(sent: RefusedRequest, options: ModelOptions) -> list[str]:
+def _optional(sent: RefusedRequest, options: EndpointOptions) -> list[str]:
     """Fields that a request can do without: the usual ones, then a provider's and an operator's own."""
     names = (*_OPTIONAL, *options.preset.extra, *options.extra)
     return [name for name in dict.fromkeys(names) if name in sent.body]

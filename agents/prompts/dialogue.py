@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from parley.agents.context import PastStep, Steps, Tools
+from parley.agents.context import PastStep, ToolLoop, Tools
 from parley.agents.text.tokens import estimate, first_tokens
 
 Messages = list[dict[str, Any]]
@@ -48,7 +48,7 @@ def calls_note(tools: Tools | None, schema: str = "") -> str:
     return f"Left are {tools.calls_left} calls of tools, and {tools.steps_left} steps before the last."
 
 
-def grown(steps: Steps, way: Way, room: int, tail: str, schema: str = "") -> tuple[Messages, bool]:
+def grown(steps: ToolLoop, way: Way, room: int, tail: str, schema: str = "") -> tuple[Messages, bool]:
     """(the messages of the steps so far, whether any is shortened) in so many tokens, as far as that goes.
 
     Parameters

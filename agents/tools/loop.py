@@ -12,12 +12,11 @@ from typing import Any
 
 import msgspec
 
-from parley.agents.context import CallResult, PastStep, RawReply, Shown, Tools
-from parley.agents.context import Steps as Past
+from parley.agents.context import CallResult, PastStep, RawReply, Shown, ToolLoop, Tools
 from parley.agents.model.base import Emit, Model, ModelError, ModelRefused, tell_called
 from parley.agents.tools.client import Called, Toolbox
 from parley.agents.tools.folder import FolderError
-from parley.agents.tools.steps import Call, Steps, ToolStep
+from parley.agents.tools.steps import Call, LoopReplies, ToolStep
 from parley.schemas.tools import ToolCall, call_words, ended_words
 from parley.schemas.turn import Caps, Usage
 
@@ -35,7 +34,7 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     """What the steps came to."""
 
     reply: Any
-    """Of the type `Steps.reply`."""
+    """Of the type `LoopReplies.reply`."""
     calls: tuple[ToolCall, ...]
     usage: Usage
     flags: tuple[str, ...]
@@ -64,7 +63,7 @@ class Loop:
         model: Model,
         shown: Shown,
         emit: Emit,
-        asks: Steps,
+        asks: LoopReplies,
         box: Toolbox | None,
         *,
         tool_calls: int,
@@ -80,7 +79,7 @@ class Loop:
         self._calls_left = tool_calls
         self._steps = steps
         self._begun_ns = time.time_ns()
-        self._past: Past | None = None
+        self._past: ToolLoop | None = None
         self._calls: list[ToolCall] = []
         self._results: dict[str, str] = {}
         self._usage = Usage()
@@ -157,11 +156,11 @@ class Loop:
         tokens = self._shown.caps.tokens
         return None if tokens is msgspec.UNSET else tokens - self._usage.input_tokens - self._usage.output_tokens
 
-    def _so_far(self, tools: Tools | None) -> Past | None:
+    def _so_far(self, tools: Tools | None) -> ToolLoop | None:
         """What the prompt grows by: the last step is told what may be called now."""
         if self._past is None:
             if tools is not None:
-                self._past = Past(step=self._asks.step, end=self._asks.reply, tools=tools)
+                self._past = ToolLoop(step=self._asks.step, end=self._asks.reply, tools=tools)
             return self._past
         *before, last = self._past.did
         last = msgspec.structs.replace(last, tools_after=tools)

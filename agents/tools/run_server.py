@@ -43,7 +43,7 @@ class Commands:
         self._root = Path(os.path.realpath(root))
         self._home = home
         self._count = 0
-        named = manifest.commands(_top(self._root))
+        named = manifest.discover_commands(_top(self._root))
         self.usual = tuple(dict.fromkeys([*(c for c in extra if c.strip()), *(f.command for f in named)]))
 
     async def run(

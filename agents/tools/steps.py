@@ -49,7 +49,7 @@ class ToolStep(Protocol):
         """The reply that ends the turn; None: it asks for calls."""
 
 
-class Steps(NamedTuple):
+class LoopReplies(NamedTuple):
     """Types of what a kind of turn is answered with, step by step."""
 
     step: Any

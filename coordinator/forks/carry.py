@@ -20,7 +20,7 @@ from parley.coordinator.budget import Reservation, shortfall
 from parley.coordinator.machine import Protocol, Session, begin, record, record_opening, step
 from parley.coordinator.replay import Replayed, course, parting_words
 from parley.coordinator.table import Illegal, Inadmissible, MachineError
-from parley.coordinator.transition import TransitionDraft
+from parley.coordinator.transition_builder import TransitionBuilder
 from parley.schemas import log
 from parley.schemas.past_sessions.fork import CAUSE, Change, Fork, Paid
 from parley.schemas.session import Seat
@@ -170,7 +170,7 @@ def carry(wanted: ForkRequest, now_ns: int, cause: str) -> list[Carried]:
         sat = log.Sat(seat=seat, queue=steps[-1].after.sitters[seat].queue, left=True)
         _add(wanted, steps, sat, now_ns, f"{CAUSE}left:{seat}")
     _add(wanted, steps, log.Forked(fork=fork), now_ns, f"{CAUSE}{wanted.parent}")
-    draft = TransitionDraft(wanted.protocol, steps[-1].after, now_ns)
+    draft = TransitionBuilder(wanted.protocol, steps[-1].after, now_ns)
     short = shortfall(draft.opened.budget, draft.ledger, Reservation(), draft.reserved(False))
     if short:
         raise Inadmissible("budget", f"the turns that are out where the record ends do not fit: {short}")

@@ -16,7 +16,7 @@ from parley.coordinator.machine import Session
 from parley.coordinator.outcomes.fold import Fold, Traced
 from parley.coordinator.replay import replay
 from parley.coordinator.table import FLIPS, MachineError, Measured, Protocol, Sample
-from parley.coordinator.transition import TransitionDraft
+from parley.coordinator.transition_builder import TransitionBuilder
 from parley.observability.outcomes import OUTCOMES, PROTOCOL
 from parley.schemas import log
 from parley.schemas.past_sessions.fork import CAUSE, Fork
@@ -276,7 +276,7 @@ def _of_its_protocol(record: Record, protocols: Protocols, sid: str, entries: Se
         return ()
     try:
         session = replay(protocols.get, sid, entries).session
-        view = TransitionDraft(protocol, session, session.at_ns).view()
+        view = TransitionBuilder(protocol, session, session.at_ns).view()
         measured = protocol.counted.measured(session, view)
         return [*_measured(protocol.name, measured), *_saved(protocol, session, record)]
     except MachineError as error:

@@ -5,7 +5,7 @@ import os
 import msgspec
 
 from parley.coordinator.table import Inadmissible, Protocol
-from parley.coordinator.transition import STOP_RULES
+from parley.coordinator.transition_builder import STOP_RULES
 from parley.schemas import log, registry
 
 VARIABLE = "PARLEY_STOP_RULE"

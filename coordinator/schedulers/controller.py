@@ -29,8 +29,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from parley.coordinator.schedulers import bandit as learning
-from parley.coordinator.schedulers import dials
+from parley.coordinator.schedulers import dials, ucb
 from parley.coordinator.schedulers import stop_rule as stops
 from parley.coordinator.signals import beliefs as dist
 from parley.coordinator.signals import crit as panel
@@ -96,7 +95,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     tau_crit: float
     held: tuple[int, ...] = ()
     """Rounds whose beliefs the monotone gate kept out."""
-    learned: learning.Learned | None = None
+    learned: ucb.Learned | None = None
     trust: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
     """By agent, what its record is worth beside the others' (1: as much as the mean). Unset: no record is known."""
 
@@ -144,7 +143,7 @@ def begin(
         cl=0.0,
         tau_q=constants.tau_q if config.q_gated else 0.0,
         tau_crit=constants.tau_crit if config.crit_gate else 0.0,
-        learned=learning.begin(config) if config.schedule == "learned" else None,
+        learned=ucb.begin(config) if config.schedule == "learned" else None,
         trust={u: trust[u] for u in agents} if trust else msgspec.UNSET,
     )
     weights = panel.trusted(dict.fromkeys(agents, 1 / len(agents)), _trust(state))
@@ -360,7 +359,7 @@ def _turned(config: Control, state: State, signals: Signals, observation: Observ
     alpha_i, alpha_d, gamma = constants.alpha_i, constants.alpha_d, constants.gamma
     chosen = state.learned
     if chosen is not None:
-        chosen = learning.after(config, chosen, (*state.rounds, signals), observation.tokens_left)
+        chosen = ucb.after(config, chosen, (*state.rounds, signals), observation.tokens_left)
         alpha_i = alpha_d = chosen.alpha
         gamma = chosen.gamma
         signals = msgspec.structs.replace(signals, alpha=chosen.alpha, gamma=chosen.gamma)

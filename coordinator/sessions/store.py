@@ -44,7 +44,7 @@ from parley.bus.streams import erase_session
 from parley.coordinator.briefing import Sending, turn_transition
 from parley.coordinator.forks.carry import Carried, ForkRequest, carry
 from parley.coordinator.machine import Protocol, Session, record_opening
-from parley.coordinator.measures import note
+from parley.coordinator.moderator_metrics import count_transition
 from parley.coordinator.protocols import STANDING
 from parley.coordinator.sessions import group, lost, rows, spans
 from parley.coordinator.sessions.broken import BrokenLog, Unreadable
@@ -316,7 +316,7 @@ class Sessions:
             if step.seconds:
                 self._metrics.step_seconds.observe(step.seconds)
             if not step.entry.cause.startswith(CAUSE):  # a carried transition was counted before
-                note(self._metrics, protocol, step.before, step.after, step.entry)
+                count_transition(self._metrics, protocol, step.before, step.after, step.entry)
             if logs_all or step.before is None or step.after.closed:
                 _tell(step.after, step.entry)
         if self._checkpoint is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from parley import process
-from parley.cli import experts, learned, people, records, serve, services, sessions
+from parley.cli import audit, experts, learned, people, serve, services, session_records, sessions
 from parley.cli.ask import ask
 from parley.cli.ask_help import AskCommand
 from parley.cli.bus import app as bus_app
@@ -64,11 +64,11 @@ app.add_typer(learned.thresholds, name="thresholds")
 app.command("ask", cls=AskCommand)(ask)
 app.command("up", cls=ProtocolCommand, context_settings={"allow_extra_args": True})(services.up)
 command(app, "sit", BUS.replace("json ", ""))(people.sit)
-command(app, "replay")(records.replay)
-command(app, "explain")(records.explain)
-command(app, "feedback")(records.feedback)
-command(app, "fork", f"panel_file budget_tokens budget_calls budget_usd budget_seconds {BUS}")(records.fork)
-command(app, "audit")(records.audit)
+command(app, "replay")(session_records.replay)
+command(app, "explain")(session_records.explain)
+command(app, "feedback")(session_records.feedback)
+command(app, "fork", f"panel_file budget_tokens budget_calls budget_usd budget_seconds {BUS}")(session_records.fork)
+command(app, "audit")(audit.audit)
 command(app, "route", "json")(experts.route)
 command(app, "serve", serve.SERVED)(serve.serve)
 command(app, "mcp", serve.SERVED)(serve.mcp)

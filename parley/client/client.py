@@ -15,11 +15,11 @@ from parley.bus.accounts import CLIENT as CLIENT_KIND
 from parley.bus.accounts import EVERYBODY
 from parley.bus.accounts import OWNER as OWNER_KIND
 from parley.bus.accounts import VIEWER as VIEWER_KIND
-from parley.bus.answers import lacks_room
 from parley.bus.channels import CLIENT, CLIENTS, CONTROL, INBOX, OWNER, readable_by
 from parley.bus.cluster.patience import Patience
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError, LocalFault, ModeratorsBusy
+from parley.bus.pending_requests import lacks_room
 from parley.bus.posts import Reader
 from parley.client.errors import BadInput, NotAllowed, Refusal, StackFailed, Unanswered, Unreachable
 from parley.client.post_order import in_order

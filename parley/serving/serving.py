@@ -315,7 +315,7 @@ async def _bus(
         own = None if wanted.keys is not None and settings.nats.creds is None else _credentials(settings.nats.creds)
         local = None if wanted.keys is not None else own
         if wanted.keys is None:
-            own = usable(settings.nats.creds)
+            own = load_person_credentials(settings.nats.creds)
         state = settings.state or default_state()
         path = wanted.cookie_key or (wanted.keys or state) / COOKIE_KEY
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -332,7 +332,7 @@ async def _bus(
         yield lease.url, parley.client.serve, own, local, key
 
 
-def usable(path: Path | None) -> Credentials:
+def load_person_credentials(path: Path | None) -> Credentials:
     """Credentials that a person may use. Raises BadInput."""
     credentials = _credentials(path)
     if credentials.kind not in SERVED:

@@ -11,7 +11,16 @@ from parley.client.errors import Unreachable
 from parley.observability.metrics import Metrics
 from parley.planned.local_stack import lease_of
 from parley.planned.plan import Plan
-from parley.serving.serving import GatewayServer, Serve, address_of, bound, config_of, open_browser, server_of, usable
+from parley.serving.serving import (
+    GatewayServer,
+    Serve,
+    address_of,
+    bound,
+    config_of,
+    load_person_credentials,
+    open_browser,
+    server_of,
+)
 from parley.stack.lease import OWNER, default_state
 from parley.web.app import build
 from parley.web.page.door import web
@@ -49,7 +58,7 @@ async def session_page(parley: Parley, plan: Plan) -> AsyncIterator[SessionPage]
         url, own, folder = lease.url, load_credentials(lease.credentials(OWNER)), lease.state / "keys"
     else:
         assert nats.url is not None, "a bus that runs elsewhere has an address"
-        url, own, folder = nats.url, usable(nats.creds), plan.settings.state or default_state()
+        url, own, folder = nats.url, load_person_credentials(nats.creds), plan.settings.state or default_state()
     # the key of `parley serve`: browsers keep one cookie for all ports, so each has to know the other's
     principals = Principals(_key(folder), local=own)
     app = build(config_of(wanted, url, None, Metrics(), parley.client.serve), principals, (web(),))

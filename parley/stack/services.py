@@ -27,10 +27,10 @@ from parley.agents.specs import AgentSpec, SpecError, load
 from parley.agents.tools.allow import LOOKING, find
 from parley.agents.worker import Worker
 from parley.bus.accounts import LIMITS, Credentials
-from parley.bus.answers import Stores
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import WrongCredentials
 from parley.bus.library import cancelled
+from parley.bus.pending_requests import Stores
 from parley.bus.streams import LOG_MAX_AGE_S
 from parley.client.client import Client
 from parley.coordinator.intake import IN_ACK_WAIT_S

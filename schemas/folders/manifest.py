@@ -47,7 +47,7 @@ class ProjectCommand(NamedTuple):
     """The file, and where in it."""
 
 
-def commands(files: Mapping[str, bytes]) -> tuple[ProjectCommand, ...]:
+def discover_commands(files: Mapping[str, bytes]) -> tuple[ProjectCommand, ...]:
     """What a project's files name, the most telling first; each command once.
 
     Parameters
@@ -63,7 +63,7 @@ def commands(files: Mapping[str, bytes]) -> tuple[ProjectCommand, ...]:
 
 def test_command(files: Mapping[str, bytes]) -> ProjectCommand | None:
     """The command that tests the project; None: it names none."""
-    return next((command for command in commands(files) if command.kind == "test"), None)
+    return next((command for command in discover_commands(files) if command.kind == "test"), None)
 
 
 def _text(files: Mapping[str, bytes], name: str) -> str:

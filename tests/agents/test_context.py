@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.agents.context import CallResult, Other, PastStep, Shown, Steps, Tools, laid_beside
+from parley.agents.context import CallResult, Other, PastStep, Shown, ToolLoop, Tools, laid_beside
 from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.protocols import KITS, Kind, Kit, UnknownKind, kind_of, reply_schema
 from parley.agents.protocols.madp.kinds import STEPS
@@ -234,7 +234,7 @@ def expert() -> list[Shown]:
     returned = CallResult(label="Step 1, call 1", request="files.read {}", ended="ok", text="text")
     offered = (Offered(server="files", tool="read", description="", arguments={}),)
     tools = [Tools(offered=offered, calls_left=9 - i, steps_left=5 - i) for i in range(2)]
-    begun = Steps(step=STEPS["work"].step, end=STEPS["work"].reply, tools=tools[0])
+    begun = ToolLoop(step=STEPS["work"].step, end=STEPS["work"].reply, tools=tools[0])
     gone_on = msgspec.structs.replace(begun, did=(PastStep(reply=asking, returned=(returned,), tools_after=tools[1]),))
     finding = Finding(severity="major", description="It is rude still.")
     again = WorkBrief(task=task, expert="sre", responsibility="all", findings=(finding,))

@@ -12,7 +12,7 @@ import pytest
 from parley.agents.context import Other, Shown
 from parley.agents.models.human import Human, clock, readable
 from parley.agents.prompts.prompting import build
-from parley.agents.prompts.turn_rules import turn_rules
+from parley.agents.prompts.task_instructions import task_instructions
 from parley.agents.protocols import KITS, kind_of
 from parley.agents.protocols.madp.kinds import STEPS
 from parley.agents.turn_kinds.blank import blank
@@ -231,7 +231,7 @@ async def test_every_kind_of_turn_has_a_form(protocol: str, kind: str) -> None:
 @pytest.mark.parametrize(("protocol", "kind"), FORMS)
 def test_a_person_and_a_model_are_told_the_rules_of_a_turn_by_one_text(protocol: str, kind: str) -> None:
     asked = blank(protocol, kind, kind_of(protocol, kind), documents=True)
-    rules = turn_rules(asked, "")
+    rules = task_instructions(asked, "")
     prompt = "\n".join(m["content"] for m in build(asked).messages)
     assert (rules.fields or (protocol, kind) == ("compound", "split")) and [
         part for part in rules.text.split("\n\n") if part not in prompt

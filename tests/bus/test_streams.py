@@ -10,10 +10,10 @@ import pytest
 from nats.aio.msg import Msg
 
 from parley.bus import streams, subjects
-from parley.bus.answers import PubAck
 from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, Conflict, StoreError
 from parley.bus.log import LOG
+from parley.bus.pending_requests import PubAck
 from tests.conftest import Bus
 
 Dial = Callable[[str], Awaitable[Connection]]

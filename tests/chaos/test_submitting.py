@@ -8,7 +8,7 @@ from nats.aio.msg import Msg
 from parley.bus import streams, subjects
 from parley.schemas.post import Post
 from parley.schemas.protocols.consensus import PanelBrief
-from parley.schemas.turn import Caps, SubmitAnswer, Turn, TurnCheck, Work
+from parley.schemas.turn import Caps, SubmitAnswer, Turn, TurnStatus, Work
 from parley.schemas.wire import encode, raw
 from tests.support.engine import engine, until
 
@@ -32,7 +32,7 @@ async def test_a_stop_does_not_cancel_a_submission(tmp_path: Path) -> None:
                 await moderator.publish(msg.reply, encode(SubmitAnswer(verdict="accepted", n=5)))
 
         async def look(msg: Msg) -> None:
-            await moderator.publish(msg.reply, encode(TurnCheck(open=True, at_ns=time.time_ns())))
+            await moderator.publish(msg.reply, encode(TurnStatus(open=True, at_ns=time.time_ns())))
 
         await moderator.subscribe(subjects.say_lane(subjects.ANY), hear)
         await moderator.subscribe(subjects.check_lane(subjects.ANY), look)  # the first turn asks for the server's time

@@ -22,7 +22,7 @@ from parley.schemas.log import Replied
 from parley.schemas.post import ReadPosts
 from parley.schemas.protocols.consensus import AnswerGroup, Comparison
 from parley.schemas.result import Result
-from parley.schemas.turn import Check, Reply, SubmitAnswer, Turn, TurnCheck, Work
+from parley.schemas.turn import Reply, SubmitAnswer, Turn, TurnStatus, TurnStatusRequest, Work
 from parley.schemas.wire import decode, encode, raw
 from tests.support.engine import Engine, counted, until
 
@@ -250,9 +250,9 @@ async def test_a_question_about_a_closed_turn_reissues_what_it_led_to(bare: Engi
     before = counted(a._metrics.effects_reissued)
     w = works["panelist_3"]
     connection, _ = work_subject["s1", w.turns[0].id]
-    question = encode(Check(turn=w.turns[0].id, token=w.turns[0].token))
+    question = encode(TurnStatusRequest(turn=w.turns[0].id, token=w.turns[0].token))
     msg = await connection.request(subjects.check("a", w.channel, "panelist_3", "s1"), question, 5.0)
-    assert decode(msg.data, TurnCheck).open is False
+    assert decode(msg.data, TurnStatus).open is False
     assert counted(a._metrics.effects_reissued) == before + 1
 
 
@@ -403,7 +403,7 @@ async def test_a_flood_of_one_author_is_told_busy(bare: Engine) -> None:
     await by_hand(bare)
     work = await asked(bare, "panelist_1")
     connection, _ = work_subject["s1", work.turns[0].id]
-    question = encode(Check(turn="0-0", token="x"))
+    question = encode(TurnStatusRequest(turn="0-0", token="x"))
     subject = subjects.check("a", work.channel, "panelist_1", "s1")
     many = module._PER_AUTHOR * 3
     flooding = asyncio.gather(*(connection.request(subject, question, 20.0) for _ in range(many)))

@@ -20,7 +20,7 @@ from parley.schemas.post import Post
 from parley.schemas.presence import Announcement
 from parley.schemas.result import Result
 from parley.schemas.session import Budget, Seat
-from parley.schemas.turn import Check, Speak, Turn, TurnCheck, Work
+from parley.schemas.turn import Speak, Turn, TurnStatus, TurnStatusRequest, Work
 from parley.schemas.wire import decode, encode, raw
 from tests.coordinator.floor_play import FLOOR, State, asks
 from tests.engine.floor import posted
@@ -172,13 +172,13 @@ async def test_no_model_is_paid_where_another_try_does_not_fit(bare: Engine, tmp
     assert result.stop.reason == "round_limit", "the analyst is held to what is left, which is enough for a score"
 
 
-async def ask(engine: Engine, work: Work, lane: str = "a", **given: Any) -> TurnCheck:
+async def ask(engine: Engine, work: Work, lane: str = "a", **given: Any) -> TurnStatus:
     """A question about the first turn, by hand."""
     turn: Turn = work.turns[0]
     connection, _ = work_subject["s1", turn.id]
-    check = Check(**{"turn": turn.id, "token": turn.token, **given})
+    check = TurnStatusRequest(**{"turn": turn.id, "token": turn.token, **given})
     subject = subjects.check(lane, work.channel, "panelist_1", "s1")
-    return decode((await connection.request(subject, encode(check), 5.0)).data, TurnCheck)
+    return decode((await connection.request(subject, encode(check), 5.0)).data, TurnStatus)
 
 
 async def test_each_try_is_booked_once_however_often_it_is_asked_for(bare: Engine) -> None:

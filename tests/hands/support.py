@@ -9,7 +9,7 @@ import msgspec
 from parley.agents.hands.catalogue import Hand, TurnLimits
 from parley.agents.hands.hand import AgentHands
 from parley.agents.model.base import Completion
-from parley.agents.openai.options import ModelOptions, parse
+from parley.agents.openai.options import EndpointOptions, parse
 from parley.agents.secrets import Secret
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.protocols.madp.work import SupportBrief, Work
@@ -22,7 +22,7 @@ AGENT = Path(__file__).with_name("agent.py")
 APP = packed(app_dot_py="print('hi')\n")
 
 
-def options(url: str, **more: Any) -> ModelOptions:
+def options(url: str, **more: Any) -> EndpointOptions:
     """A model at this address."""
     given = {"provider": "openai_compatible", "base_url": url, "model": "hand", "api_key": Secret(KEY)}
     return parse({**given, "usd_per_million_input": 1.0, "usd_per_million_output": 2.0, **more})

@@ -23,7 +23,7 @@ CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
 """Texts of other people, code among them, that are read and never imported."""
 
 ON_THE_BUS = {
-    "artifact_store", "briefing", "intake", "leaving", "measures", "moderator", "outcomes",
+    "artifact_store", "briefing", "intake", "leaving", "moderator_metrics", "moderator", "outcomes",
     "packages", "presence", "queries", "sessions",
 }  # fmt: skip
 """The half of the coordinator that is not pure."""
@@ -127,7 +127,7 @@ GROUPS = {
     ("agents/encoders/__init__.py", "parley.encoders"), ("parley/cli/protocol_options.py", "parley.commands"),
     ("research/parley_research/debates/registry.py", "parley.debate_methods"),
     ("parley/client/setup/strategies.py", "parley.strategies"), ("schemas/registry.py", "parley.packages"),
-    ("coordinator/transition.py", "parley.stop_rules"), ("parley/web/doors.py", "parley.doors"),
+    ("coordinator/transition_builder.py", "parley.stop_rules"), ("parley/web/doors.py", "parley.doors"),
     ("agents/retrieval/retrievers.py", "parley.retrievers"),
     *(("schemas/registry.py", group) for group in registry.GROUPS),
 }  # fmt: skip

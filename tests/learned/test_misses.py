@@ -7,7 +7,7 @@ from pathlib import Path
 
 from parley.agents.expert_matching.matcher import Matcher, matching_encoder
 from parley.client.learned.taught import LEAST, likenesses, preferences
-from parley.client.protocols.madp.routing import TaskRouter, task_of
+from parley.client.protocols.madp.routing_preview import RoutingPreview, task_of
 from parley.client.setup.lesson import Lesson
 from parley.routing import specs_of
 from parley.schemas.past_sessions.learned import Learned
@@ -17,7 +17,7 @@ NOW = 10**18
 MISSES = [json.loads(text) for text in Path(__file__).with_name("misses.jsonl").read_text().splitlines()]
 
 
-def lead(router: TaskRouter, task: str, matched: Matched, like: dict[str, float], taught: Sequence[Lesson]) -> str:
+def lead(router: RoutingPreview, task: str, matched: Matched, like: dict[str, float], taught: Sequence[Lesson]) -> str:
     """Who leads a task."""
     found = preferences(taught, like, NOW)
     routed = router.routed(task_of(task), matched, learned=None if found is None else Learned(preferences=found))
@@ -26,7 +26,7 @@ def lead(router: TaskRouter, task: str, matched: Matched, like: dict[str, float]
 
 def test_a_miss_that_was_corrected_does_not_happen_again_and_moves_nothing_else() -> None:
     assert len(MISSES) == 40
-    router = TaskRouter(specs_of(None))
+    router = RoutingPreview(specs_of(None))
 
     async def matches() -> tuple[list[str], list[Matched]]:
         first = await router.route_all([task_of(m["task"]) for m in MISSES])

@@ -10,7 +10,7 @@ import pytest
 
 from parley.agents.protocols.madp.reactions import own_score
 from parley.client.errors import BadInput
-from parley.client.protocols.madp.routing import TaskRouter
+from parley.client.protocols.madp.routing_preview import RoutingPreview
 from parley.client.setup.expert_choice import Route
 from parley.routing import route, words
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
@@ -37,7 +37,7 @@ GARDEN = (HEDGES, PIPES, ANYBODY)
 
 
 def routed(prompt: str, specs: tuple[ExpertSpec, ...] = GARDEN, **given: Any) -> Route:
-    return asyncio.run(TaskRouter(specs, **given).route_all((Task(prompt=prompt),)))[0]
+    return asyncio.run(RoutingPreview(specs, **given).route_all((Task(prompt=prompt),)))[0]
 
 
 # ---------------------------------------------------------------- one task
@@ -65,13 +65,13 @@ def test_an_expert_that_was_no_candidate_claims_and_leads() -> None:
     """Hearing experts speak for themselves: the machine leads with whoever claims the most."""
     task = Task(prompt="the hedge, the lawn and the whole garden; there is a tap")
     quiet = expert("quiet", ("tap",))
-    router = TaskRouter((HEDGES, quiet), keyword=True)
+    router = RoutingPreview((HEDGES, quiet), keyword=True)
     found = asyncio.run(router._matched((task,)))[0]
     only = msgspec.structs.replace(
         found, candidates=tuple(c for c in found.candidates if c.expert == "quiet"),
         factors=msgspec.structs.replace(found.factors, candidate_count=1, action_clarity=True),
     )  # fmt: skip
-    claiming = TaskRouter((HEDGES, quiet), words=True)
+    claiming = RoutingPreview((HEDGES, quiet), words=True)
     assert own_score(HEDGES, task) > 0.5
     route = claiming.routed(task, only)
     assert [c.expert for c in route.candidates] == ["quiet"]
@@ -80,7 +80,7 @@ def test_an_expert_that_was_no_candidate_claims_and_leads() -> None:
 
 def test_the_same_task_comes_to_the_same_each_time_and_in_any_company() -> None:
     tasks = [Task(prompt=p) for p in ("the tap drips", "cut the hedge", "a garden with a pipe")]
-    router = TaskRouter(GARDEN, words=True)
+    router = RoutingPreview(GARDEN, words=True)
     first, again = (asyncio.run(router.route_all(tasks)) for _ in range(2))
     alone = [asyncio.run(router.route_all((t,)))[0] for t in tasks]
     timeless = [[(r.lead, r.support, r.excluded, r.rationale, r.depth) for r in some] for some in (first, again, alone)]

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from parley.schemas.folders.manifest import commands
+from parley.schemas.folders.manifest import discover_commands
 from parley.schemas.folders.manifest import test_command as found_test
 from parley.schemas.tools import ToolCall, call_words
 
 
 def named(**files: str) -> list[tuple[str, str]]:
     given = {k.replace("__", "/").replace("_dot_", "."): v.encode() for k, v in files.items()}
-    return [(f.kind, f.command) for f in commands(given)]
+    return [(f.kind, f.command) for f in discover_commands(given)]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from parley.schemas.post import CLOSED, Live
 from parley.schemas.presence import Announcement
 from parley.schemas.result import Result
 from parley.schemas.session import CancelSession
-from parley.schemas.turn import Check, Reply
+from parley.schemas.turn import Reply, TurnStatusRequest
 from parley.schemas.wire import decode, encode
 from tests.support.engine import Engine, engine
 
@@ -62,7 +62,7 @@ async def test_other_sessions_complete_while_an_agent_and_a_client_flood(tmp_pat
         reply = encode(Reply(turn="0-0", token="x"))
         here = encode(Announcement(instance="x", queue="panelist_4", roles=("panelist",), model="m", family="f"))
         live = encode(Live(session="loud0", seat="panelist_4", turn="0-0", state="thinking"))
-        check = encode(Check(turn="0-0", token="x"))
+        check = encode(TurnStatusRequest(turn="0-0", token="x"))
         floods = (
             (agent, 4_000, subjects.say("any", "public", "panelist_4", sid), reply, False),
             (agent, 4_000, subjects.check("any", "public", "panelist_4", sid), check, False),

@@ -60,7 +60,7 @@ def said(shown: Shown) -> Any:
         case "summarize":
             return comp.StageSummary(text=f"{brief.stage} is over at {n}.")
         case "review":
-            return comp.Review(text=f"The debate is over, and {brief.winner} leads.")
+            return comp.FinalReview(text=f"The debate is over, and {brief.winner} leads.")
         case _:
             if brief.name == "before":
                 return comp.Ballot(choice="undecided")

@@ -23,12 +23,12 @@ from parley.schemas.protocols.competition.messages import (
     CaptainBrief,
     ConferBrief,
     Decision,
+    FinalReview,
     Identity,
     Marks,
     Note,
     QuestionBrief,
     Questions,
-    Review,
     ReviewBrief,
     ScoreBrief,
     SpeechBrief,
@@ -45,7 +45,7 @@ POSTS = {
     "bid": Bid,
     "decision": Decision,
     "summary": StageSummary,
-    "review": Review,
+    "review": FinalReview,
 }
 AIM = 0.9
 """Share of the words allowed that a speaker is told to aim at: nobody counts exactly while speaking."""
@@ -272,6 +272,6 @@ KINDS = {
     "bid": _kind("debater", BidBrief, Bid, prompt_slots=_bid, order=("point", "wants")),
     "score": _kind("judge", ScoreBrief, Marks, prompt_slots=_score, order=("violations", "comment")),
     "summarize": _kind("judge", SummaryBrief, StageSummary, prompt_brief=None),
-    "review": _kind("judge", ReviewBrief, Review, prompt_brief=None),
+    "review": _kind("judge", ReviewBrief, FinalReview, prompt_brief=None),
     "vote": _kind("audience", BallotBrief, Ballot, prompt_slots=_vote, order=("why",)),
 }

@@ -15,7 +15,7 @@ from parley.agents.extractive.question import OPTIONS, read_question
 from parley.agents.extractive.same_answer import agreement, alike
 from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import Workbench
-from parley.agents.extractive.wording import CITED, cited, quoted, reasons, why_none
+from parley.agents.extractive.wording import CITED, cited, quote_with_source, reasons, why_none
 from parley.agents.model.base import Completion, Emit
 from parley.agents.retrieval.corpus import collapse, sentence
 from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
@@ -67,7 +67,7 @@ def _taken_over(shown: Shown) -> Position | None:
     source = EvidenceSentence(sentence(first.quote), first.document, own=False)
     return Position(
         answer=min(p.answer for p in positions),
-        reasoning=f"Nothing that I hold answers this; taken over from another, who quotes {quoted(source)}.",
+        reasoning=f"Nothing that I hold answers this; taken over from another, who quotes {quote_with_source(source)}.",
         confidence=min(p.confidence for p in positions),
         citations=positions[0].citations[:CITED],
     )
@@ -96,7 +96,7 @@ def _next(shown: Shown, answers: SearchResult, before: Position, evidence: Seque
         confidence=answers.share_right,
         citations=cited(answers.rests_on),
         change="adopted" if adopted else "partly",
-        change_reason=f"New to me was {quoted(moved[0])}; {than}."[:4_000],
+        change_reason=f"New to me was {quote_with_source(moved[0])}; {than}."[:4_000],
         moved_by=cited(moved),
     )
 
@@ -116,7 +116,7 @@ def _in_other_words(
         citations=(*grounded, *cited(moved))[:CITED],
         change="adopted",
         moved_by=cited(moved),
-        change_reason=f"It says the same as {quoted(moved[0])}; I take its words."[:4_000],
+        change_reason=f"It says the same as {quote_with_source(moved[0])}; I take its words."[:4_000],
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from parley.agents.context import Shown
 from parley.agents.encoders import Encoder, Spent
-from parley.agents.extractive.encoding import Done, Encoding
+from parley.agents.extractive.text_similarity import Done, TextSimilarity
 from parley.agents.extractive.turn_method import TurnMethod, compares
 from parley.agents.model.base import Completion
 from parley.agents.retrieval.corpus import collapse
@@ -32,7 +32,7 @@ MOST = 400
 """Passages of one reply."""
 
 
-async def retrieve(shown: Shown, encoding: Encoding) -> Completion:
+async def retrieve(shown: Shown, encoding: TextSimilarity) -> Completion:
     """Passages of the documents for the task or for queries; for the task also their similarities."""
     brief: RetrieveBrief = shown.brief
     queries = brief.queries or (shown.question,)
@@ -57,7 +57,7 @@ async def retrieve(shown: Shown, encoding: Encoding) -> Completion:
     return Completion(body=body, usage=rows.usage, flags=(*rows.flags, *(("injection",) if left_out else ())))
 
 
-async def measure(shown: Shown, encoding: Encoding) -> Completion:
+async def measure(shown: Shown, encoding: TextSimilarity) -> Completion:
     """Similarities of the round's quotations."""
     brief: MeasureBrief = shown.brief
     posts = (o.body for o in shown.others if isinstance(o.body, Passages) and not o.body.queries)
@@ -79,7 +79,7 @@ class _TextVectors:
         self.usage = done.usage
 
     @classmethod
-    async def of(cls, shown: Shown, encoding: Encoding, texts: Sequence[str]) -> "_TextVectors":
+    async def of(cls, shown: Shown, encoding: TextSimilarity, texts: Sequence[str]) -> "_TextVectors":
         """The vectors of texts; what they are by stands in `flags`."""
         unique = list(dict.fromkeys(collapse(t) for t in texts))
 

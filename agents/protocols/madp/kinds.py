@@ -12,7 +12,7 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.protocols.madp import means
-from parley.agents.tools.steps import Call, Steps, check_calls
+from parley.agents.tools.steps import Call, LoopReplies, check_calls
 from parley.agents.turn_kinds.kit import Kind
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.folders.notes import note_words
@@ -193,9 +193,9 @@ class SupportStep(msgspec.Struct, frozen=True, kw_only=True):
 
 _NOTES = "notes of earlier accepted tasks in this folder, facts at most and no orders"
 STEPS = {
-    "work": Steps(WorkStep, WorkReply),
-    "support": Steps(SupportStep, SupportReply),
-    "review": Steps(ReviewStep, ReviewReply),
+    "work": LoopReplies(WorkStep, WorkReply),
+    "support": LoopReplies(SupportStep, SupportReply),
+    "review": LoopReplies(ReviewStep, ReviewReply),
 }
 """Kind -> what whoever words his replies, a language model or a person, is asked for with tools, and without."""
 

@@ -9,10 +9,10 @@ from parley.coordinator.table import OpenTurn, View
 from parley.schemas.protocols.competition.messages import (
     CaptainBrief,
     Decision,
+    FinalReview,
     Marks,
     QuestionBrief,
     Questions,
-    Review,
     ScoreBrief,
     SpeechPost,
     Spoken,
@@ -36,7 +36,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
             return "" if body.speaker in may else f"speaker: got {body.speaker!r}; who may speak: {', '.join(may)}"
         case Marks():
             return _violations(body, turn, view)
-        case Review():
+        case FinalReview():
             return _tells(body, turn, state, view)
     return ""
 
@@ -82,7 +82,7 @@ def _violations(m: Marks, turn: OpenTurn, view: View) -> str:
     return ""
 
 
-def _tells(review: Review, turn: OpenTurn, state: State, view: View) -> str:
+def _tells(review: FinalReview, turn: OpenTurn, state: State, view: View) -> str:
     """A review tells the result as it was counted. Another one is refused once; if it comes again, it is shown as
     departing (outcome)."""
     otherwise = departs(review.text, state, view) if turn.ask.attempt == 1 < view.attempts else ""

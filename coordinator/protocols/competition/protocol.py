@@ -96,10 +96,10 @@ from parley.schemas.protocols.competition.messages import (
     Ballot,
     Bid,
     Decision,
+    FinalReview,
     Marks,
     Note,
     Questions,
-    Review,
     Reviewed,
     Settings,
     SpeechPost,
@@ -420,7 +420,7 @@ def _on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 
 def _on_reviewed(s: State, e: Answered, v: View) -> Step:
     """Where it departs from the count the post says so."""
-    body: Review = e.body
+    body: FinalReview = e.body
     review = say(s, PUBLIC, "review", Reviewed(text=body.text, departs=departs(body.text, s, v)), e.seat)
     return replace(s, phase=Phase.DONE, review=v.next_post), (review, Finish())
 
@@ -526,7 +526,7 @@ PROTOCOL = Protocol(
         CAPTAIN: Decision,
         SCORE: Marks,
         SUMMARIZE: StageSummary,
-        REVIEW: Review,
+        REVIEW: FinalReview,
         VOTE: Ballot,
     },
     roles=ROLES,

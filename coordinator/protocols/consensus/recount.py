@@ -3,7 +3,7 @@
 from parley.coordinator.machine import Protocol, Session
 from parley.coordinator.protocols.consensus.deciding import poll_of
 from parley.coordinator.signals.counting import CannotCount, count
-from parley.coordinator.transition import TransitionDraft
+from parley.coordinator.transition_builder import TransitionBuilder
 from parley.schemas.voting import AGREEMENT, Decision, Poll, rule_of
 
 
@@ -13,7 +13,7 @@ def recount(protocol: Protocol, session: Session, text: str) -> tuple[Poll, Deci
     rule = rule_of(text, "--decide")
     if rule.name == AGREEMENT:
         raise CannotCount("agreement is signed, and not counted: leave --decide out")
-    poll = poll_of(session.inner, TransitionDraft(protocol, session, session.at_ns).view())
+    poll = poll_of(session.inner, TransitionBuilder(protocol, session, session.at_ns).view())
     if not poll.candidates:
         raise CannotCount("nobody held an answer")
     return poll, count(poll, rule)

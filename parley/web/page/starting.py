@@ -118,7 +118,7 @@ async def _opening(request: Request) -> OpenSession:
             return await _checked(request, asked, None)
         with tempfile.TemporaryDirectory(prefix="parley-upload-") as folder:
             for file in files:
-                path = Path(folder) / inside(file.filename or "")
+                path = Path(folder) / safe_relative_path(file.filename or "")
                 await asyncio.to_thread(_kept, path, file)
             try:
                 return await _checked(request, asked, Path(folder))
@@ -133,7 +133,7 @@ async def _form(request: Request) -> AsyncIterator[FormData]:
         yield fields
 
 
-def inside(name: str) -> PurePosixPath:
+def safe_relative_path(name: str) -> PurePosixPath:
     """The path of a file that was sent, inside the folder of its evidence. Raises BadInput."""
     path = PurePosixPath(name)
     parts = name.split("/")

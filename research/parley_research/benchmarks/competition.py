@@ -107,7 +107,7 @@ def _said(brief: Any) -> msgspec.Struct:
         case comp.SummaryBrief():
             return comp.StageSummary(text=_NOTE)
         case comp.ReviewBrief():
-            return comp.Review(text=_NOTE)
+            return comp.FinalReview(text=_NOTE)
     raise TypeError(f"no turn of the four stages has a {type(brief).__name__}")
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.prompts.prompting import build
-from parley.client.protocols.madp.routing import TaskRouter
+from parley.client.protocols.madp.routing_preview import RoutingPreview
 from parley.coordinator.protocols.madp.depth import worded
 from parley.coordinator.protocols.madp.state import State
 from parley.coordinator.protocols.madp.turns import disputed
@@ -55,7 +55,7 @@ async def measure() -> list[Cost]:
     asking = {q.n: len(q.system) + len(q.user) for q in await questions(of, below)}
     for n in asking.keys() & replies.keys():
         asking[n] += _size({name: getattr(replies[n], name) for name in _REPLY})
-    router = TaskRouter(of.specs)
+    router = RoutingPreview(of.specs)
     costs = []
     for n, (case, matched) in enumerate(zip(of.cases, (await asked(of, replies, below)).matches, strict=True)):
         s: State = router.coordinated(tasked(case), matched).inner

@@ -146,7 +146,7 @@ class Player:
             case comp.SummaryBrief():
                 return comp.StageSummary(text=say(200))
             case comp.ReviewBrief():
-                return comp.Review(text=say(400))
+                return comp.FinalReview(text=say(400))
         match shown.reply:
             case tasks.WorkReply:
                 return tasks.WorkReply(outcome="done", summary=say(40), output=say(400))

@@ -6,7 +6,7 @@ A whole stack, accounts on, each expert its own process and credential; claims a
 every step is appended before the next. Measured is what the client sees, from sending its opening until it hears the
 post `consensus`, which comes with the lead's turn; the session is cancelled then. Prompts are of the golden set, each
 asked once, so that nothing of it is remembered, and are taken by what they come to in one process
-(parley.client.protocols.madp.routing): those of a depth all of whose candidates run. The floors are a bare core
+(parley.client.protocols.madp.routing_preview): those of a depth all of whose candidates run. The floors are a bare core
 request and a bare publish to the log, each acknowledged, in the same run.
 
 The other 488 are enrolled and announced, with credentials of their own, by one process

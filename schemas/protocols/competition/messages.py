@@ -310,7 +310,7 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
     """By team: votes won between the two votes."""
 
 
-class Review(msgspec.Struct, frozen=True, kw_only=True):
+class FinalReview(msgspec.Struct, frozen=True, kw_only=True):
     """Reply to `review`."""
 
     text: Annotated[str, chars(20_000, least=1)]

@@ -56,7 +56,7 @@ class PhaseUsage(msgspec.Struct, frozen=True, kw_only=True):
     """From each turn's asking to its answer, added up."""
 
 
-class TraceStep(msgspec.Struct, frozen=True, kw_only=True):
+class TracedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """One answered turn after the coordination."""
 
     round: int
@@ -87,7 +87,7 @@ class CoordinationTrace(msgspec.Struct, frozen=True, kw_only=True):
     review: PhaseUsage = PhaseUsage()
     deliberation: PhaseUsage = PhaseUsage()
     """Sessions beneath this one."""
-    steps: tuple[TraceStep, ...] = ()
+    steps: tuple[TracedTurn, ...] = ()
     overrides: int = 0
     """Times that a human changed who leads, or named it beforehand: of an ended task as its result counts them, before
     that those by name alone."""

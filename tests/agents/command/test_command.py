@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from parley.agents.command.program import Failed, Printed, run, words
+from parley.agents.command.program import Failed, Printed, extract_text, run
 from parley.agents.config import resolve, variables_of
 from parley.agents.model.base import ModelMisconfigured, ModelRefused, ModelUnavailable
 from parley.agents.models import make_model
@@ -180,7 +180,7 @@ async def test_a_price_that_is_given_counts() -> None:
     ],
 )
 def test_words_in_lines_of_json(printed: str, path: str, found: str) -> None:
-    assert words(printed, path) == found
+    assert extract_text(printed, path) == found
 
 
 @pytest.mark.parametrize(

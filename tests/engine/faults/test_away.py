@@ -19,7 +19,7 @@ from parley.observability.metrics import Metrics
 from parley.schemas import log
 from parley.schemas.expert import queue_of
 from parley.schemas.session import OpenSession
-from parley.schemas.turn import Caps, Reply, SubmitAnswer, Turn, TurnCheck, Work
+from parley.schemas.turn import Caps, Reply, SubmitAnswer, Turn, TurnStatus, Work
 from parley.schemas.wire import encode, raw
 from tests.engine.test_rules import asked, by_hand, say
 from tests.protocols.madp.play import EXPERTS, IMPL, SRE, matched, spec
@@ -163,7 +163,7 @@ SAY, CHECK = subjects.say_lane(subjects.ANY), subjects.check_lane(subjects.ANY)
 class Slow:
     """Answers a question only when it was asked once more, and the repeats never."""
 
-    def __init__(self, moderator: Connection, answer: SubmitAnswer | TurnCheck) -> None:
+    def __init__(self, moderator: Connection, answer: SubmitAnswer | TurnStatus) -> None:
         self._moderator = moderator
         self._answer = answer
         self.heard: list[str] = []
@@ -218,7 +218,7 @@ async def test_a_repeat_of_what_got_out_leads_to_nothing(bare: Engine) -> None:
 
 async def test_a_question_keeps_an_answer_that_came_between(bare: Engine) -> None:
     """It came after its time and before the next asking: nothing is sent any more."""
-    slow = Slow(await bare.connect("moderator"), TurnCheck(open=True))
+    slow = Slow(await bare.connect("moderator"), TurnStatus(open=True))
     await slow._moderator.subscribe(CHECK, slow.hear)
     agent = await bare.connect("panelist_1")
     subject = subjects.check(subjects.ANY, "public", "panelist_1", "s1")

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.agents.context import Shown, Steps, Tools
+from parley.agents.context import Shown, ToolLoop, Tools
 from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.protocols.madp import reactions
 from parley.agents.protocols.madp.expert_worker import laid_out
@@ -148,7 +148,7 @@ def with_tools(kind: str, brief: Any, runs: bool) -> str:
     shown = Shown(
         session="s", protocol="madp", question=TASK.prompt, seat="sre", role="expert", kind=kind, round=1, brief=brief,
         reply=STEPS[kind].step, expert=SPECS["sre"], tools=tools,
-        steps=Steps(step=STEPS[kind].step, end=STEPS[kind].reply, tools=tools),
+        steps=ToolLoop(step=STEPS[kind].step, end=STEPS[kind].reply, tools=tools),
     )  # fmt: skip
     return user(build(shown, boundary=lambda: EDGE, native=True))
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.coordinator import measures
+from parley.coordinator import moderator_metrics
 from parley.coordinator.machine import Illegal, outcome, record, record_opening
 from parley.coordinator.outcomes import message
 from parley.coordinator.outcomes.fold import Fold
@@ -46,7 +46,7 @@ class Play:
         n = len(self.entries)
         before = self.session
         self.session, entry = record(BREAKER, before, self.entries[-1].digest, event, START_NS + n, f"tell:t{n}:0-0")
-        measures.note(self.metrics, BREAKER, before, self.session, entry)
+        moderator_metrics.count_transition(self.metrics, BREAKER, before, self.session, entry)
         self.entries.append(entry)
 
     @property
@@ -106,7 +106,7 @@ def test_a_failure_of_the_askers_own_making_neither_degrades_nor_delays_recovery
 
 def test_each_change_is_one_line_in_the_log_of_the_moderator_that_made_it(caplog: pytest.LogCaptureFixture) -> None:
     play = Play()
-    with caplog.at_level(logging.INFO, logger="parley.coordinator.measures"):
+    with caplog.at_level(logging.INFO, logger="parley.coordinator.moderator_metrics"):
         play.told(*[False] * 6, *[True] * 7)
     degraded, recovered = caplog.records
     assert degraded.levelname == "WARNING" and "4 of the last 4 tasks" in degraded.getMessage()

@@ -21,11 +21,11 @@ from parley.schemas.protocols.competition.messages import (
     Breach,
     CaptainBrief,
     Decision,
+    FinalReview,
     Marks,
     Note,
     QuestionBrief,
     Questions,
-    Review,
     Spoken,
     StageSummary,
 )
@@ -165,7 +165,7 @@ class Play(BasePlay):
             case "summarize":
                 return self.reply(seat, StageSummary(text="so it stood"))
             case "review":
-                return self.reply(seat, Review(text="a fine debate"))
+                return self.reply(seat, FinalReview(text="a fine debate"))
         return self.reply(seat, Ballot(choice="undecided"))
 
     def until(self, kind: str) -> "Play":

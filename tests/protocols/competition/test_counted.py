@@ -11,7 +11,7 @@ from parley.client.rendering import explain, html
 from parley.client.view.fold import of_result
 from parley.coordinator.protocols.competition.speech_words import spelt
 from parley.schemas.packages import UNSETTLED
-from parley.schemas.protocols.competition.messages import Ballot, Breach, Review
+from parley.schemas.protocols.competition.messages import Ballot, Breach, FinalReview
 from parley.schemas.stops import STOPS
 from parley.schemas.wire import encode
 from parley.web import verdicts
@@ -36,7 +36,7 @@ def to_review(**settings: Any) -> Play:
 def departed() -> Play:
     p = to_review()
     for _ in range(2):
-        p.reply("judge", Review(text=FALSE))
+        p.reply("judge", FinalReview(text=FALSE))
     return p
 
 
@@ -45,7 +45,7 @@ def departed() -> Play:
 
 def test_a_review_that_is_asked_for_once_alone_is_kept_and_departs() -> None:
     p = to_review(attempts=1)
-    p.reply("judge", Review(text=FALSE))
+    p.reply("judge", FinalReview(text=FALSE))
     assert (p.outcome["review"], p.outcome["departing"]) == ("", FALSE)
 
 
@@ -62,7 +62,7 @@ def test_a_review_that_is_asked_for_once_alone_is_kept_and_departs() -> None:
 )
 def test_what_a_review_may_not_tell(text: str, why: str) -> None:
     p = to_review()
-    p.reply("judge", Review(text=text))
+    p.reply("judge", FinalReview(text=text))
     assert p.ask("judge").error.startswith(f"text: {why}; counted was: Pro won, 8 to 3 points")
 
 
@@ -76,10 +76,10 @@ def test_votes_are_told_as_they_were_counted() -> None:
     brief = p.brief("judge")
     assert brief["decided_by"] == "votes" and brief["swing"] == {"pro": 0, "con": 1}
     assert brief["votes"]["after"] == {"pro": 1, "con": 2, "undecided": 0}
-    p.reply("judge", Review(text="The audience voted unanimously for Con."))
+    p.reply("judge", FinalReview(text="The audience voted unanimously for Con."))
     told = "text: it says that all of those who decided were of one mind; counted was: Con won, 1 to 0 votes won over"
     assert p.ask("judge").error.startswith(told)
-    p.reply("judge", Review(text="Con wins by 1 vote, 2 votes to 1 in the end."))
+    p.reply("judge", FinalReview(text="Con wins by 1 vote, 2 votes to 1 in the end."))
     assert p.outcome["departs"] == ""
 
 
@@ -116,7 +116,7 @@ def test_each_face_tells_that_a_review_departs_and_what_was_counted(face: str) -
     assert "counted was: Pro won, 8 to 3 points" in told and (FALSE in told or face == "MCP")
     assert face in ("page", "JSON", "MCP") or told.index("counted was") < told.rindex(FALSE)
     honest = to_review()
-    honest.reply("judge", Review(text=TRUE))
+    honest.reply("judge", FinalReview(text=TRUE))
     assert "counted was" not in FACES[face](honest)
 
 
@@ -140,7 +140,7 @@ def test_nobody_wins_where_neither_side_said_anything(pro: str, con: str) -> Non
     for seat, text, mark in (("pro_1", pro, 6), ("con_1", con, 5)):
         p.says(seat, text)
         p.scores(mark)
-    p.reply("judge", Review(text="Pro has won."))
+    p.reply("judge", FinalReview(text="Pro has won."))
     assert p.ask("judge").error.startswith(
         "text: it says that Pro won; counted was: nobody won: neither side said anyth"
     )

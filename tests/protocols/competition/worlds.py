@@ -25,10 +25,10 @@ from parley.schemas.protocols.competition.messages import (
     Breach,
     CaptainBrief,
     Decision,
+    FinalReview,
     Note,
     QuestionBrief,
     Questions,
-    Review,
     ScoreBrief,
     Spoken,
     StageSummary,
@@ -182,9 +182,9 @@ def bodies(world: Small, ask: log.Ask) -> Iterator[object]:
         case "summarize":
             yield StageSummary(text="s")
         case "review":
-            yield Review(text="r")
+            yield FinalReview(text="r")
             if ask.attempt == 1 and world.violations:
-                yield Review(text="Pro has won. Con has won.")  # whatever was counted
+                yield FinalReview(text="Pro has won. Con has won.")  # whatever was counted
         case "vote":
             yield from (Ballot(choice=choice) for choice in ("pro", "con"))
 

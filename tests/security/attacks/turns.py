@@ -13,7 +13,7 @@ from parley.bus.accounts import Credentials
 from parley.bus.errors import Denied
 from parley.coordinator import briefing
 from parley.schemas.session import CancelSession, OpenSession, TimerDue
-from parley.schemas.turn import Check, Reply, SubmitAnswer, TurnCheck
+from parley.schemas.turn import Reply, SubmitAnswer, TurnStatus, TurnStatusRequest
 from parley.schemas.wire import Undecodable, decode, encode, raw
 from tests.security.attacks.actor import Actor, Attack, each, worst
 from tests.security.attacks.scene import (
@@ -101,8 +101,8 @@ async def _ask(actor: Actor) -> Verdict:
 
     async def asks(channel: str, author: str) -> Verdict:
         subject = subjects.check("any", channel, author, actor.scene.sid)
-        ask = encode(Check(turn=stolen.turn.id, token=stolen.turn.token))
-        answer = decode((await actor.conn.request(subject, ask, ASK_S)).data, TurnCheck)
+        ask = encode(TurnStatusRequest(turn=stolen.turn.id, token=stolen.turn.token))
+        answer = decode((await actor.conn.request(subject, ask, ASK_S)).data, TurnStatus)
         answered = answer.open or "not open" in answer.why
         return Verdict(SUCCEEDED if answered else REFUSED, f"the moderator: {answer.why or 'it is open'}")
 

@@ -113,7 +113,7 @@ class MadpSetup(Setup):
 
     def routing(self) -> "Routing":
         """The machine up to who leads, in this process."""
-        from parley.client.protocols.madp.routing import ROUTING
+        from parley.client.protocols.madp.routing_preview import ROUTING
 
         return ROUTING
 

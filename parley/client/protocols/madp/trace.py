@@ -12,7 +12,7 @@ import msgspec
 
 from parley.schemas import log
 from parley.schemas.protocols.madp.messages import Challenge, Challenges, ClaimsPosted, Consensus, TaskPosted, Worded
-from parley.schemas.protocols.madp.trace import CoordinationTrace, Intake, Phases, PhaseUsage, TokenUsage, TraceStep
+from parley.schemas.protocols.madp.trace import CoordinationTrace, Intake, Phases, PhaseUsage, TokenUsage, TracedTurn
 from parley.schemas.wire import Json, SchemaError, decode
 
 COORDINATION = {"match": "intake", "words": "claims"}
@@ -50,7 +50,7 @@ class _Fold:
         self._opened: log.Entry | None = None
         self._open: dict[str, tuple[log.Ask, int]] = {}
         self._tokens = dict.fromkeys((*COORDINATION.values(), "consensus"), 0)
-        self._steps: list[TraceStep] = []
+        self._steps: list[TracedTurn] = []
         self._children = PhaseUsage()
         self._task: TaskPosted | None = None
         self._claims: ClaimsPosted | None = None
@@ -98,7 +98,7 @@ class _Fold:
             self._tokens[COORDINATION[ask.kind]] += tokens
         elif ask.kind in (*EXECUTION, *REVIEW):
             self._steps.append(
-                TraceStep(
+                TracedTurn(
                     round=ask.round,
                     seat=ask.seat,
                     kind=ask.kind,

@@ -7,7 +7,7 @@ import { answerCard, firsts, goneCard, headline, openCard, warnings } from "../s
 import { feedback, take } from "../session/after.js";
 import { Signals, asked, budget, changed, seats, why } from "../session/aside.js";
 import { beliefs } from "../session/beliefs.js";
-import { scoreboard } from "../session/board.js";
+import { scoreboard } from "../session/scoreboard.js";
 import { fork, whatIf } from "../session/dialogs.js";
 import { evidence } from "../session/evidence.js";
 import { keep, overrides } from "../session/items.js";

@@ -2,7 +2,7 @@
 
 import { el, fold, link, said, section } from "../dom.js";
 import { brief, count, seatName, when } from "../words.js";
-import { columns } from "./board.js";
+import { columns } from "./scoreboard.js";
 import { code } from "./diff.js";
 
 const LONG = 160; // an answer of more characters is a text, and no heading

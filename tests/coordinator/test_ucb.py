@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from parley.coordinator.schedulers.bandit import ACTIONS, LinUcb, Ucb, feasible, moved, reward
+from parley.coordinator.schedulers.ucb import ACTIONS, LinUcb, Ucb, feasible, moved, reward
 from tests.protocols.maci.rounds import control, play, seen
 
 

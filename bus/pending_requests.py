@@ -16,7 +16,7 @@ from parley.bus.errors import BusError, Conflict, NoModerator, NoStream, Request
 from parley.bus.library import Msg
 
 
-class Pending(msgspec.Struct, eq=False):
+class PendingRequest(msgspec.Struct, eq=False):
     """An answer that somebody waits for."""
 
     subject: str
@@ -27,11 +27,11 @@ class Pending(msgspec.Struct, eq=False):
     """When the wait is over, on the loop's clock."""
 
 
-class Answers:
+class PendingRequests:
     """All answers that one connection waits for."""
 
     def __init__(self) -> None:
-        self.pending: dict[str, Pending] = {}
+        self.pending: dict[str, PendingRequest] = {}
         """The answers that are waited for, by the last token of their subject."""
         self._counter = 0
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -39,7 +39,7 @@ class Answers:
         self._wake: asyncio.TimerHandle | None = None
         self._wake_at = math.inf
 
-    def expect(self, subject: str, reply: str = "", timeout_s: float = math.inf) -> tuple[str, Pending]:
+    def expect(self, subject: str, reply: str = "", timeout_s: float = math.inf) -> tuple[str, PendingRequest]:
         """Wait for an answer. Returns the token under which it comes, and the future that it sets. After `timeout_s`
         the future fails with RequestTimeout."""
         loop = self._loop
@@ -48,12 +48,12 @@ class Answers:
         self._counter += 1
         token = str(self._counter)
         due = loop.time() + timeout_s
-        pending = self.pending[token] = Pending(subject, loop.create_future(), reply, timeout_s, due)
+        pending = self.pending[token] = PendingRequest(subject, loop.create_future(), reply, timeout_s, due)
         if due < self._wake_at:
             self._look_at(due, loop)
         return token, pending
 
-    def again(self, token: str, subject: str, timeout_s: float) -> Pending:
+    def again(self, token: str, subject: str, timeout_s: float) -> PendingRequest:
         """Wait again under the same token: the earlier request may still be answered."""
         loop = asyncio.get_running_loop()
         pending = self.pending[token]
@@ -74,7 +74,7 @@ class Answers:
             if not pending.future.done():
                 pending.future.set_exception(make(pending.subject))
 
-    def all(self) -> list[Pending]:
+    def all(self) -> list[PendingRequest]:
         """All answers that are waited for."""
         return list(self.pending.values())
 
@@ -102,7 +102,7 @@ class RepeatedRequest:
     Whoever is slow is asked no faster for it than he answers. Ended by `close`.
     """
 
-    def __init__(self, answers: Answers, inbox: str, send: Callable[..., Awaitable[None]]) -> None:
+    def __init__(self, answers: PendingRequests, inbox: str, send: Callable[..., Awaitable[None]]) -> None:
         self._answers = answers
         self._inbox = inbox
         self._send = send
@@ -221,9 +221,9 @@ _stored = msgspec.json.Decoder(_Stored)
 class Begun(msgspec.Struct, frozen=True, eq=False):
     """A message that a stream has not acknowledged yet."""
 
-    answers: Answers
+    answers: PendingRequests
     token: str
-    pending: Pending
+    pending: PendingRequest
     stores: Stores
 
     def __await__(self) -> Generator[Any, None, PubAck]:

@@ -35,7 +35,7 @@ class Done(msgspec.Struct, Generic[T], frozen=True):
     usage: Usage
 
 
-class Encoding:
+class TextSimilarity:
     """The helper's encoder.
 
     Parameters

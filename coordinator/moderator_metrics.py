@@ -15,7 +15,9 @@ _WORDS: dict[type, str] = {kind: str(kind.__struct_config__.tag) for kind in get
 """What the log calls events and commands."""
 
 
-def note(metrics: Metrics, protocol: Protocol, before: Session | None, after: Session, entry: log.Entry) -> None:
+def count_transition(
+    metrics: Metrics, protocol: Protocol, before: Session | None, after: Session, entry: log.Entry
+) -> None:
     """Count one transition that this moderator appended.
 
     Parameters

@@ -71,7 +71,7 @@ def _printable(field: str, text: str) -> None:
         raise InvalidValue(field, clean(text), what) from error
 
 
-class TaskRouter:
+class RoutingPreview:
     """Routes tasks among the same experts.
 
     Parameters
@@ -208,4 +208,4 @@ def _route(task: Task, state: State, decision: Consensus) -> Route:
     )
 
 
-ROUTING = Routing(router=TaskRouter, task=task_of, ask_below=Settings().ask_below)
+ROUTING = Routing(router=RoutingPreview, task=task_of, ask_below=Settings().ask_below)

@@ -20,7 +20,7 @@ _HEAD = re.compile(r"^(?:The fields of your reply|Your reply's fields).*:$", re.
 _FIELD = re.compile(r"^- ((?:`\w+`(?:, )?)+)[^:]*: (.+)$", re.MULTILINE)
 
 
-class TurnRules(NamedTuple):
+class TaskInstructions(NamedTuple):
     """What a turn asks."""
 
     text: str
@@ -28,12 +28,12 @@ class TurnRules(NamedTuple):
     """Field of the reply -> what it is for."""
 
 
-def turn_rules(shown: Shown, state: str) -> TurnRules:
+def task_instructions(shown: Shown, state: str) -> TaskInstructions:
     """The rules of a turn. `state`: the turn's brief as the person reads it, where the prompt shows it."""
     try:
         parts = template(shown.protocol, shown.kind)
     except ModelRefused:  # nobody has written any: the brief says it
-        return TurnRules(state or shown.kind, {})
+        return TaskInstructions(state or shown.kind, {})
     kind = kind_of(shown.protocol, shown.kind)
     values = defaultdict(
         str,
@@ -49,4 +49,4 @@ def turn_rules(shown: Shown, state: str) -> TurnRules:
     told = fill(without_fields(parts.task, settled(kind, shown)), values)
     text, *rest = _HEAD.split(told, maxsplit=1)
     fields = {name: what for names, what in _FIELD.findall("".join(rest)) for name in re.findall(r"\w+", names)}
-    return TurnRules(text.strip(), fields)
+    return TaskInstructions(text.strip(), fields)

@@ -29,7 +29,6 @@ from parley.coordinator.commands import (
     Wish,
     Withdraw,
 )
-from parley.coordinator.draft import Draft, took_name
 from parley.coordinator.signals import reliability
 from parley.coordinator.signals.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals.witnesses import keyless
@@ -46,6 +45,7 @@ from parley.coordinator.table import (
     Stopped,
     Unaffordable,
 )
+from parley.coordinator.transition_state import TransitionState, took_name
 from parley.schemas import log, registry
 from parley.schemas.past_sessions.fork import fork_words
 from parley.schemas.post import Post
@@ -69,7 +69,7 @@ _WAIT_S = 86_400.0
 Transition = tuple[Session, tuple[log.Command, ...]]
 
 
-class TransitionDraft(Draft):
+class TransitionBuilder(TransitionState):
     """One step in the making. It lives inside one call and shares nothing: a step that raises changes nothing."""
 
     # -- doing

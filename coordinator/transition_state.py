@@ -31,7 +31,7 @@ def took_name(seat: Seat, kind: str) -> str:
     return f"{seat.model} {kind}"
 
 
-class Draft:
+class TransitionState:
     """A copy of a session, as a step has changed it so far. Nothing here changes it."""
 
     def __init__(self, protocol: Protocol, session: Session, at_ns: int) -> None:
