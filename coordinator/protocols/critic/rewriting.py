@@ -1,5 +1,5 @@
-"""critic: what a rewritten question has lost of the one that was asked: words of content, names, numbers, denials and
-limits.
+"""critic: what a rewritten question has lost of the one that was asked: words of content, names, numbers, denials,
+limits, and what stands on which side of a comparison.
 
 Words that ask, join or press towards an answer count nothing. Words are compared by their first letters, so that
 `backup` and `backups`, `fill` and `filled` are one; a name, a limit (`only`, `at least`, `before`) and a number with
@@ -17,6 +17,8 @@ _ENDING = 3
 """Letters by which a short word and another that begins with it may differ."""
 MOST = 20
 """Words that are named."""
+_COMPARED = 5
+"""Comparisons of a question that are looked at."""
 _NUMBER = re.compile(r"(?:(?<![\w)\]])[-−–+])?\d+(?:[.,:]\d+)*")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 _NAME = re.compile(r"(?<![.?!:])(?<=\s)[A-ZÀ-ÖØ-Þ][\w#+]*")
@@ -29,15 +31,17 @@ _DENIES = frozenset(
         pas jamais sans aucun aucune nunca sin ningún nessuno mai senza"""
     )
 )
-_LIMITS = frozenset(
+_COMPARES = frozenset(
+    _WORD.findall("than before after under over above below versus vs als vor nach über unter que avant après antes")
+)
+"""What stands on which side of these counts."""
+_LIMITS = _COMPARES - {"than", "versus", "vs", "als", "vor", "nach", "über", "unter", "que"} | frozenset(
     _WORD.findall(
-        """only all every each always both least most more less fewer exactly unless except within before after under
-        over above below nur alle jede jeder jedes immer mindestens höchstens mehr weniger genau außer
-        seulement tous toutes toujours moins sauf avant après sólo solo todos todas siempre menos más antes"""
+        """only all every each always both least most more less fewer exactly unless except within
+        nur alle jede jeder jedes immer mindestens höchstens mehr weniger genau außer
+        seulement tous toutes toujours moins sauf sólo solo todos todas siempre menos más"""
     )
 )
-_JOINS = frozenset(_WORD.findall("than versus vs als vor nach über unter que"))
-"""Words that compare, and say nothing by themselves."""
 _EMPTY = frozenset(
     _WORD.findall(
         """which what who whom whose when where why how whether is are was were be been being am do does did has have
@@ -76,6 +80,7 @@ def compared(asked: str, rewritten: str) -> QuestionDiff:
         if (word.casefold() not in words_after if word.casefold() in names else not _is_in(key, word, after))
     ]
     lost += [f for f in dict.fromkeys((*figures, *limits)) if f not in (*new_figures, *new_limits)]
+    lost += _turned(asked, rewritten, before, after)
     denied, denies = _denials(asked), _denials(rewritten)
     if denied and not denies:
         lost.append(denied[0])
@@ -104,7 +109,7 @@ def _content(text: str) -> dict[str, str]:
             low in _EMPTY
             or low in _DENIES
             or low in _LIMITS
-            or low in _JOINS
+            or low in _COMPARES
             or low.endswith(("n't", "n’t"))
             or _UNSPACED.search(word)
         ):
@@ -123,3 +128,25 @@ def _denials(text: str) -> list[str]:
 def _limits(text: str) -> list[str]:
     """The words of a text that limit what is asked."""
     return [w for match in _WORD.finditer(text) if (w := match[0].casefold()) in _LIMITS]
+
+
+def _turned(asked: str, rewritten: str, before: dict[str, str], after: dict[str, str]) -> list[str]:
+    """`the order of A and B`, where two names stand the other way round, or two words on the other sides of what
+    compares them."""
+    named = {n.casefold()[:PREFIX] for n in _NAME.findall(asked)}
+    order, new_order = ([key for key in words if key in named & {*before} & {*after}] for words in (before, after))
+    turned = next(((a, b) for a, b in zip(order, new_order, strict=True) if a != b), None)
+    for left, right in _sides(asked):
+        for new_left, new_right in _sides(rewritten):
+            pair = (next((key for key in left if key in new_right), ""), next((k for k in right if k in new_left), ""))
+            turned = turned or (pair if all(pair) else None)
+    return [f"the order of {before[turned[0]]} and {before[turned[1]]}"] if turned else []
+
+
+def _sides(text: str) -> list[tuple[list[str], list[str]]]:
+    """The words of content that stand only before and only behind each word that compares, by their first letters."""
+    found = [match[0].casefold() for match in _WORD.finditer(_TAG.sub("", text))]
+    content = _content(text)
+    keys = [w[:PREFIX] if w[:PREFIX] in content and w not in _LIMITS | _COMPARES | _EMPTY else "" for w in found]
+    parted = [(set(keys[:at]), set(keys[at:])) for at, word in enumerate(found) if word in _COMPARES][:_COMPARED]
+    return [([k for k in content if k in a - b], [k for k in content if k in b - a]) for a, b in parted]

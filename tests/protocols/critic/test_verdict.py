@@ -98,6 +98,9 @@ def test_who_shows_a_check_is_judged() -> None:
         ("Can warfarin be given?", "Can 10 mg of warfarin be given?", (), ("10",)),
         ("Did Mercer write it?", "Did Mercator write it?", ("Mercer",), ()),
         ("Soll der Verein kein Geld leihen?", "Soll der Verein Geld leihen?", ("kein",), ()),
+        ("Is disk safer than tape?", "Is tape safer than disk?", ("the order of disk and tape",), ()),
+        ("Is disk safer than tape?", "Is tape or disk safer?", (), ()),
+        ("Why did Kiel sue Bonn?", "Why did Bonn sue Kiel?", ("the order of Kiel and Bonn",), ()),
     ],
 )
 def test_what_is_left_out_and_added(
