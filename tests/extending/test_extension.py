@@ -128,9 +128,9 @@ def test_without_it_each_command_says_which_package_to_install(session: tuple[di
         assert done.returncode == 2, (command, done.stderr)
         assert f"session {sid} ran the protocol jury, which no installed package brings" in done.stderr, done.stderr
         assert "the entry point jury in the group parley.protocols" in done.stderr
-    for command in ("replay", "fork"):
+    for name in ("replay", "fork"):
         done = subprocess.run(
-            [sys.executable, "-m", "parley", command, sid, "--state", state, "--set", "jury.jurors=3"], env=BARE,
+            [sys.executable, "-m", "parley", name, sid, "--state", state, "--set", "jury.jurors=3"], env=BARE,
             text=True, capture_output=True, timeout=25,
         )  # fmt: skip
         assert done.returncode == 2, done.stderr
