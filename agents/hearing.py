@@ -16,7 +16,7 @@ class Hear(NamedTuple):
     """Returns what to say, or nothing. Never calls a model."""
 
 
-def joined(parts: Sequence[Hear]) -> Hear | None:
+def join_hearers(parts: Sequence[Hear]) -> Hear | None:
     """All of them as one: of those that hear a post, the first that has something to say is taken. None: there are
     none."""
     if len(parts) < 2:

@@ -90,7 +90,7 @@ class ModeratorLink:
         """Say something that nobody asked for. After four tries it is given up: a later post may bring it up again, and
         a turn that fails unheard is silent."""
         subject = subjects.say(subjects.ANY, channel, self._queue, session)
-        data, headers = encode(speak), tracing.injected()
+        data, headers = encode(speak), tracing.trace_headers()
         for wait in (0.1, 0.2, 0.4, 0.8):
             try:
                 answer = decode(
@@ -223,7 +223,7 @@ class ModeratorLink:
                 if self._dead_lanes.get(lane, 0.0) > time.monotonic():
                     continue
                 try:
-                    msg = await question.ask(subject(lane), data, patience_s, tracing.injected() or None)
+                    msg = await question.ask(subject(lane), data, patience_s, tracing.trace_headers() or None)
                 except Denied:
                     raise
                 except BusError as error:

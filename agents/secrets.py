@@ -44,7 +44,7 @@ class Secret:
         return self
 
 
-def masked(text: str, *secrets: Secret | None) -> str:
+def mask_keys(text: str, *secrets: Secret | None) -> str:
     """A text without these keys, also where JSON escaped a `/` in them. One that is shorter than `LEAST` is a word like
     any other: hiding it would blank texts and guard nothing."""
     for secret in secrets:
@@ -63,7 +63,7 @@ class Stream:
 
     def feed(self, piece: str) -> str:
         """What can be shown now."""
-        text = masked(self._held + piece, self._secret)
+        text = mask_keys(self._held + piece, self._secret)
         lengths = range(min(len(self._key) - 1, len(text)), 0, -1)
         held = next((n for n in lengths if text.endswith(self._key[:n])), 0)
         self._held = text[len(text) - held :]
@@ -77,7 +77,7 @@ class Stream:
 
 def scrub(text: str, *secrets: Secret | None, most: int = 200) -> str:
     """A foreign text on one line, without keys and addresses, cut to `most` characters."""
-    text = masked(text, *secrets)
+    text = mask_keys(text, *secrets)
     text = _LOOKS_LIKE_A_KEY.sub("***", _ADDRESS.sub("(address)", text))
     text = " ".join(_UNPRINTABLE.sub(" ", text).split())
     return text if len(text) <= most else text[: most - 1] + "…"

@@ -28,7 +28,7 @@ def around(
     now_ns
         Unix time, as the deadlines of turns.
     """
-    round_ = tracing.extract(headers) if tracing.enabled() else None
+    round_ = tracing.extract(headers) if tracing.is_enabled() else None
     return _NONE if round_ is None else _around(round_, work, turn, model, now_ns)
 
 
@@ -49,7 +49,7 @@ def _around(round_: SpanContext, work: Work, turn: Turn, model: str, now_ns: int
             raise
 
 
-def ended(span: Span | None, outcome: str) -> None:
+def record_turn_end(span: Span | None, outcome: str) -> None:
     """Say on a turn's span what became of it."""
     if span is None:
         return

@@ -311,7 +311,7 @@ class Worker:
                         ) as span,
                     ):
                         outcome = await self._turn(job, turn)
-                        turn_span.ended(span, outcome)
+                        turn_span.record_turn_end(span, outcome)
                 finally:
                     self._count(-1)
         except asyncio.CancelledError as cancelled:

@@ -77,7 +77,7 @@ class WorkerMeasures:
 
     def answered(self, seconds: float) -> None:
         """A model call ended, with or without a reply."""
-        ids = tracing.ids() if tracing.recording() else None
+        ids = tracing.ids() if tracing.is_recording() else None
         self._seconds.observe(seconds, {"trace_id": ids[0]} if ids else None)
 
     def added(self, seconds: float) -> None:

@@ -232,7 +232,7 @@ class Begun(msgspec.Struct, frozen=True, eq=False):
             answer = yield from self.pending.future.__await__()
             if answer.headers and not answer.data and answer.headers.get("Status") == "503":
                 raise NoStream(subject)
-            ack = acknowledged(subject, answer)
+            ack = decode_stream_ack(subject, answer)
         except (RequestTimeout, StoreError) as error:
             self.stores.met(subject, error)
             raise
@@ -243,7 +243,7 @@ class Begun(msgspec.Struct, frozen=True, eq=False):
         return ack
 
 
-def acknowledged(subject: str, answer: Msg) -> PubAck:
+def decode_stream_ack(subject: str, answer: Msg) -> PubAck:
     """A stream's answer. Raises Conflict, StoreError."""
     try:
         ack = _stored.decode(answer.data)

@@ -20,7 +20,7 @@ def nkeys(config: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(user["nkey"] for account in config["accounts"].values() for user in account["users"])
 
 
-def renewed(config: Mapping[str, Any], users: Iterable[User], keys: Mapping[str, str]) -> dict[str, Any]:
+def replace_users(config: Mapping[str, Any], users: Iterable[User], keys: Mapping[str, str]) -> dict[str, Any]:
     """The configuration for these users (keys: user -> public key), all else as it is.
 
     Raises

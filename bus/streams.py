@@ -230,15 +230,15 @@ async def _ensure_all(
 async def _is_whole(conn: Connection) -> bool:
     """Whether INDEX may say that no session is missing: it said so already, or it is being made while there is no
     session."""
-    index = await described(conn, INDEX)
+    index = await stream_info(conn, INDEX)
     if index is None:
-        log = await described(conn, LOG)
+        log = await stream_info(conn, LOG)
         return log is None or not log["state"]["messages"]
     metadata = index["config"].get("metadata") or {}
     return all(metadata.get(key) == value for key, value in WHOLE.items())
 
 
-async def described(conn: Connection, stream: str) -> dict[str, Any] | None:
+async def stream_info(conn: Connection, stream: str) -> dict[str, Any] | None:
     """What JetStream says of a stream; None: there is none."""
     try:
         return await conn.api(f"STREAM.INFO.{stream}")
@@ -302,7 +302,7 @@ async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) ->
             raise
         refused = error
     try:
-        info = await described(conn, name)
+        info = await stream_info(conn, name)
         if info is not None:
             config = {**config, "num_replicas": info["config"]["num_replicas"], **_kept(name, config, info["config"])}
         await conn.api(f"STREAM.UPDATE.{name}", config)

@@ -61,7 +61,7 @@ def agent(
 
 def tool(name: str) -> AbstractContextManager[Span]:
     """Around one call of a tool."""
-    if not tracing.recording():
+    if not tracing.is_recording():
         return tracing.NOTHING
     named: dict[str, Attribute] = {
         "gen_ai.operation.name": "execute_tool",
@@ -80,7 +80,7 @@ def chat(model: str, provider: str, base_url: str, body: Mapping[str, object]) -
     body
         The request, for how much it may answer and how freely. Nothing else of it is told.
     """
-    if not tracing.recording():
+    if not tracing.is_recording():
         yield trace.INVALID_SPAN
         return
     attributes: dict[str, Attribute] = {
@@ -115,7 +115,7 @@ def chat(model: str, provider: str, base_url: str, body: Mapping[str, object]) -
             raise
 
 
-def answered(
+def record_answer(
     span: Span, *, model: str, id: str, finish: str, tokens: tuple[int, int] | None, cached: int, thought: int
 ) -> None:
     """Say on the span of a call what the server answered."""

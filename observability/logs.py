@@ -47,7 +47,7 @@ def redact(text: str) -> str:
     return _SECRETS.sub(HIDDEN, text)
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """The text on one line with control characters, terminal escapes and direction marks written out (`\\x1b`)."""
     return _CONTROL.sub(_escape, text)
 
@@ -131,7 +131,7 @@ class PlainFormatter(logging.Formatter):
         parts = [record.levelname.lower(), f"{record.name}:", _message(record), extra]
         if record.exc_info:
             parts.append(str(_clean(self.formatException(record.exc_info))))
-        return printable(" ".join(p for p in parts if p))
+        return make_printable(" ".join(p for p in parts if p))
 
 
 def setup_logging(level: str | int = "INFO", json: bool = True, stream: IO[str] | None = None) -> None:

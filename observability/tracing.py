@@ -80,14 +80,14 @@ class Sampler:
 _sampler = Sampler(A_MINUTE)
 
 
-def enabled() -> bool:
+def is_enabled() -> bool:
     """Whether this process has set up an SDK."""
     return trace._TRACER_PROVIDER is not None  # `get_tracer_provider` reads the environment each time
 
 
-def recording() -> bool:
+def is_recording() -> bool:
     """Whether what goes on now is traced."""
-    return enabled() and trace.get_current_span().is_recording()
+    return is_enabled() and trace.get_current_span().is_recording()
 
 
 def ids() -> tuple[str, str] | None:
@@ -122,7 +122,7 @@ def text(context: SpanContext) -> str:
 
 
 @lru_cache(4_096)
-def parsed(traceparent: str) -> SpanContext | None:
+def parse_traceparent(traceparent: str) -> SpanContext | None:
     """A `traceparent`; None where it is empty or malformed."""
     if not traceparent:
         return None
@@ -142,11 +142,11 @@ def post(session: str, like: SpanContext, n: int, round_: int, *, alone: bool) -
 
 def inject(headers: MutableMapping[str, str]) -> None:
     """Write the current span's context into headers; nothing where no span is recording."""
-    if recording():
+    if is_recording():
         headers[HEADER] = text(trace.get_current_span().get_span_context())
 
 
-def injected() -> dict[str, str]:
+def trace_headers() -> dict[str, str]:
     """Headers with the current span's context; empty where no span is recording."""
     headers: dict[str, str] = {}
     inject(headers)
@@ -155,7 +155,7 @@ def injected() -> dict[str, str]:
 
 def extract(headers: Mapping[str, str] | None) -> SpanContext | None:
     """The sender's context; None where the headers carry none or a malformed one."""
-    return parsed(headers.get(HEADER, "")) if headers else None
+    return parse_traceparent(headers.get(HEADER, "")) if headers else None
 
 
 # ---------------------------------------------------------------- where a session begins
@@ -171,7 +171,7 @@ def asking(name: str, session: str) -> Iterator[dict[str, str]]:
     current = trace.get_current_span().get_span_context()
     if current.is_valid:
         yield {HEADER: text(current)}
-    elif not enabled():
+    elif not is_enabled():
         yield {}
     else:
         with _tracer.start_as_current_span(name, attributes={"session.id": session}) as root:
@@ -180,14 +180,14 @@ def asking(name: str, session: str) -> Iterator[dict[str, str]]:
 
 def root(name: str) -> AbstractContextManager[Span]:
     """A span around all that a caller does, where an SDK is set up."""
-    if not enabled():
+    if not is_enabled():
         return NOTHING
     return _tracer.start_as_current_span(name, record_exception=False, set_status_on_exception=False)
 
 
 def within(traceparent: str) -> AbstractContextManager[object]:
     """Make spans that begin here children of a span elsewhere; of none, where this names none or there is no SDK."""
-    around = parsed(traceparent) if enabled() else None
+    around = parse_traceparent(traceparent) if is_enabled() else None
     return NOTHING if around is None else trace.use_span(NonRecordingSpan(around))
 
 
@@ -200,7 +200,7 @@ def begin(session: str, headers: Mapping[str, str] | None) -> str:
     parent = extract(headers)
     if parent is not None:
         return text(parent) if parent.trace_flags.sampled else ""
-    if not enabled():
+    if not is_enabled():
         return ""
     ids = Ids(trace_of(session), span_of(session, "session"))
     if os.environ.get("OTEL_TRACES_SAMPLER"):  # the SDK decides, and is asked by a span that never ends
@@ -240,7 +240,7 @@ class FinishedSpan(NamedTuple):
 
 def write(span: FinishedSpan) -> None:
     """Hand a span that is over to the SDK; nothing where there is none."""
-    if not enabled():
+    if not is_enabled():
         return
     context = _around(span.within) if span.within is not None else Context()
     recorded = _started(
@@ -268,7 +268,7 @@ def fail(span: Span, kind: str) -> None:
 
 def failed(kind: str) -> None:
     """Mark the current span, as `fail` does."""
-    if recording():
+    if is_recording():
         fail(trace.get_current_span(), kind)
 
 
@@ -282,7 +282,7 @@ def derived(
 ) -> Iterator[Span]:
     """A span of which others know the id before it begins, around what this process does; none where `within` is None
     or not sampled."""
-    if within is None or not enabled() or not within.trace_flags.sampled:
+    if within is None or not is_enabled() or not within.trace_flags.sampled:
         yield trace.INVALID_SPAN
         return
     ids = Ids(within.trace_id, span_id)
@@ -308,7 +308,7 @@ def process(
     within
         Its parent where the message carries no context.
     """
-    if not enabled():
+    if not is_enabled():
         return NOTHING
     sender = extract(headers) or within
     if sender is None or not sender.trace_flags.sampled:
@@ -325,7 +325,7 @@ def span(
     name: str, attributes: Mapping[str, Attribute] | None = None, kind: SpanKind = SpanKind.INTERNAL
 ) -> AbstractContextManager[Span]:
     """A span for something inside this process, of what is traced. An exception that leaves it is recorded."""
-    if not recording():
+    if not is_recording():
         return NOTHING
     return _tracer.start_as_current_span(name, attributes=attributes, kind=kind)
 

@@ -21,7 +21,7 @@ from parley.client.show.printing import warn
 from parley.client.task_folder import SentFolder
 from parley.client.view.fold import Fold
 from parley.coordinator.estimate import Estimate
-from parley.cost import expected, expected_there, unserved
+from parley.cost import cost_of_own_agents, expected_there, unserved
 from parley.follow import EndedByUser, LeftRunning, SessionSilent, check_everything, exit_code, follow_opened
 from parley.observability import caller
 from parley.observability.setup import setup_tracing
@@ -55,7 +55,7 @@ _WITHDRAW_S = 5.0
 def run_session(opening: OpenSession, how: Run) -> tuple[int, Any]:
     """The exit status, and the result with what became of its change, as a document; None: there is none. Checks
     everything that can be checked before anything is started."""
-    expected_cost = expected(how, opening)
+    expected_cost = cost_of_own_agents(how, opening)
     if expected_cost:
         estimate.refuse(expected_cost)
     if not how.plan.settings.nats.url:
@@ -69,7 +69,7 @@ def run_session(opening: OpenSession, how: Run) -> tuple[int, Any]:
     stop_tracing = setup_tracing("parley-ask")
     try:
         if expected_cost:
-            for line in estimate.seated(expected_cost):
+            for line in estimate.seating_lines(expected_cost):
                 view.note(line)
             _announce(expected_cost, view)
         with caller.root("parley ask"):
@@ -293,5 +293,5 @@ def _how_to_sit(sid: str, seat: str, settings: Settings, *, state: str = "") -> 
 def _announce(expected_cost: Estimate, view: TerminalView) -> None:
     """Say what models that count tokens may come to."""
     if estimate.costs(expected_cost):
-        for text in estimate.words(expected_cost):
+        for text in estimate.estimate_lines(expected_cost):
             view.note(text)

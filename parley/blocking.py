@@ -16,7 +16,7 @@ from parley.coordinator.admission import check_models, check_sources
 from parley.coordinator.machine import Inadmissible
 from parley.planned.local_stack import local
 from parley.schemas.post import Live, Post
-from parley.stack.announce import announced
+from parley.stack.announce import expected_announcements
 from parley.stack.rows import rows_of
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def ask(
         async with own as parley:
             return await parley.ask(question, detach=detach, on_post=on_post, on_live=on_live, **asked)
 
-    return waited(main())
+    return run_blocking(main())
 
 
 def learn(*, state: Path | str | None = None, learned: Path | str | None = None) -> "LearnReport":
@@ -100,7 +100,7 @@ def learn(*, state: Path | str | None = None, learned: Path | str | None = None)
     section = {} if learned is None else {"learned": {"file": Path(learned)}}
     layer = section if state is None else {**section, "state": Path(state)}
     settings = Settings(layers=[layer])  # type: ignore[call-arg]  # no file and no environment: as for `ask`
-    return waited(learned_now(settings))
+    return run_blocking(learned_now(settings))
 
 
 def _chosen(question: str, asked: AskOptions) -> str:
@@ -132,7 +132,7 @@ def _check_models(
     """Raise BadInput where a seat needs a language model and would have none, or all have none and nothing to read:
     before a stack starts for it."""
     known = known_protocol(protocol)
-    there = announced(rows_of(protocol, size, model=model, options=dict(options or {})))
+    there = expected_announcements(rows_of(protocol, size, model=model, options=dict(options or {})))
     try:
         check_models(known, there)
         check_sources(known, there, reads=reads)
@@ -140,7 +140,7 @@ def _check_models(
         raise BadInput(error.field, str(error)) from error
 
 
-def waited(main: Coroutine[Any, Any, T]) -> T:
+def run_blocking(main: Coroutine[Any, Any, T]) -> T:
     """What a coroutine comes to. Where this thread has a running loop, it runs in a thread of its own; Ctrl-C cancels
     it there too."""
     if not _in_a_loop():

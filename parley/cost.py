@@ -15,7 +15,7 @@ from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession
 
 
-def expected(run: Run, opening: OpenSession) -> Estimate | None:
+def cost_of_own_agents(run: Run, opening: OpenSession) -> Estimate | None:
     """What the session may come to with the agents of its plan; None where others serve it: they say so.
 
     Raises
@@ -37,7 +37,7 @@ async def expected_there(parley: Parley, opening: OpenSession) -> Estimate:
     return estimate.of(opening, (await parley.client.workers()).workers)
 
 
-def estimated(opening: OpenSession, run: Run) -> Estimate:
+def estimate_cost(opening: OpenSession, run: Run) -> Estimate:
     """What the session may come to; nothing is started, and on a bus that runs elsewhere nothing is opened.
 
     Raises
@@ -52,7 +52,7 @@ def estimated(opening: OpenSession, run: Run) -> Estimate:
         async with front(run.plan) as parley:
             return await expected_there(parley, opening)
 
-    return expected(run, opening) or access.run(there())
+    return cost_of_own_agents(run, opening) or access.run(there())
 
 
 def unserved(opening: OpenSession, workers: Iterable[Announcement]) -> str:

@@ -54,7 +54,7 @@ def source_of(settings: Settings, sid: str) -> ForkSource:
     return access.run(main())
 
 
-def asked(
+def read_fork_request(
     run: Run, source: ForkSource, settings: Mapping[str, Mapping[str, Any]], round_: int | None
 ) -> tuple[OpenSession, Run]:
     """What is asked for, checked as far as it can be before anything is started.

@@ -17,7 +17,7 @@ from parley.agents.worker import Worker
 from parley.bus.accounts import Credentials, load_credentials
 from parley.bus.connection import Connection
 from parley.bus.errors import BadKeyFile, BusError
-from parley.client.api import connected
+from parley.client.api import open_client
 from parley.client.errors import BadInput, Unreachable
 from parley.client.people import sitting
 from parley.client.show.control import SEAT
@@ -33,7 +33,7 @@ from parley.schemas.turn import Sit
 from parley.schemas.wire import decode, figure
 from parley.settings import Settings
 from parley.show.typed_lines import Terminal
-from parley.stack.lease import OWNER, Lease, Running, default_state, remembered
+from parley.stack.lease import OWNER, Lease, Running, default_state, last_run
 
 LOST = 3
 """Exit status: the time of a turn was over, and the agent has the seat again."""
@@ -78,11 +78,11 @@ async def _bus(settings: Settings, sid: str, seat: str) -> AsyncIterator[tuple[s
         yield settings.nats.url, sitting.of_seat(credentials, seat), settings.stack.ack_wait_s
         return
     state = settings.state or default_state()
-    order = remembered(state)
+    order = last_run(state)
     if order is None:
         raise BadInput("session", f"there is no session {sid} in {state}")
     async with Lease(order.stack, state, looks=True) as lease:
-        async with connected(lease.url, lease.credentials(OWNER), _OWNER_S) as client:
+        async with open_client(lease.url, lease.credentials(OWNER), _OWNER_S) as client:
             await LocalParley(client, lease).serve_again(sid)
         path = lease.credentials(_user(lease.running(), seat))
         yield lease.url, sitting.of_seat(load_credentials(path), seat), order.stack.ack_wait_s
@@ -103,7 +103,7 @@ def _user(running: Running, seat: str) -> str:
 
 async def _sit(url: str, credentials: Credentials, sid: str, order: Sit, ack_wait_s: float) -> int:
     spec = sitting.spec_of(credentials, order.seat)
-    async with await sitting.connected(url, credentials) as connection:
+    async with await sitting.open_connection(url, credentials) as connection:
         await sitting.check_open(connection, url, sid)
         with Terminal() as terminal:
             worker = Worker(

@@ -51,7 +51,7 @@ def _known(settings: "Settings", sid: str) -> Iterator[None]:
         raise NoSession(sid, settings) from None
 
 
-def words(waiting: Sequence[InboxItem], where: str = "") -> Iterator[str]:
+def inbox_lines(waiting: Sequence[InboxItem], where: str = "") -> Iterator[str]:
     """Each with how it is answered. `where`: options that name the bus."""
     if not waiting:
         yield "nothing waits for a human"

@@ -18,7 +18,7 @@ from parley.client.learned.memory import project_of, with_project
 from parley.client.opening import opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
 from parley.client.show.printing import say_all, warn
-from parley.cost import estimated
+from parley.cost import estimate_cost
 from parley.planned.access import last_stack, place
 from parley.planned.access import run as run_now
 from parley.run import Run
@@ -32,20 +32,20 @@ _TELL_S = 3.0
 def ask_question(run: Run, question: str, given: Mapping[str, Any], flags: Container[str]) -> tuple[int, Any]:
     """Ask it, show what it comes to, and return the exit status and the document of `--json`. Takes and raises what
     `asked` does; also as parley.ask_session.run_session."""
-    opening, run = asked(run, question, given, flags)
+    opening, run = read_request(run, question, given, flags)
     with spelling("ask", opening.protocol, flags):
         if not run.dry:
             from parley.ask_session import run_session  # the bus, which an estimate does without
 
             return run_session(opening, run)
-        expected = estimated(opening, run)
+        expected = estimate_cost(opening, run)
         if not run.json:
             say_all(estimate.table(expected))
         estimate.refuse(expected)
         return 0, {**estimate.document(expected), **run.choice.told()}
 
 
-def asked(run: Run, question: str, given: Mapping[str, Any], flags: Container[str]) -> tuple[OpenSession, Run]:
+def read_request(run: Run, question: str, given: Mapping[str, Any], flags: Container[str]) -> tuple[OpenSession, Run]:
     """What the command line asks for, checked as far as it can be before anything is started: of a dry run just as of a
     run.
 

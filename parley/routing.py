@@ -64,7 +64,7 @@ async def _routed(task: Task, task_router: Router) -> Route:
     return (await task_router.route_all((task,)))[0]
 
 
-def words(route: Route) -> Iterator[str]:
+def route_lines(route: Route) -> Iterator[str]:
     """A few lines for people."""
     confidence = {c.expert: c.confidence for c in route.candidates}
     if route.lead is None:

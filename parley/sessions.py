@@ -12,7 +12,7 @@ from parley.bus.errors import UnknownSession
 from parley.client import visible_posts
 from parley.client.api import Parley
 from parley.client.errors import BadInput, Interrupted, Refusal, Unreachable
-from parley.client.learned.taught import erased as unlearn
+from parley.client.learned.taught import forget_erased as unlearn
 from parley.client.listing import ListFilter, Listing, ListPage
 from parley.client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
 from parley.client.rendering import documents, explain, terminal
@@ -29,7 +29,7 @@ from parley.schemas.session import SESSION_ID
 from parley.settings import Settings
 from parley.show.view import choose
 from parley.stack.disk_watch import telling
-from parley.stack.lease import default_state, read_running, remembered
+from parley.stack.lease import default_state, last_run, read_running
 
 
 class Rebuilt(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,13 +111,13 @@ def record(settings: Settings, name: str) -> Record:
             entries = await parley.client.log(name)
             if not entries:
                 row = await parley.client.row(name) if SESSION_ID.fullmatch(name) else None
-                raise absent(name, row, settings)
+                raise why_no_record(name, row, settings)
             return record_of(name, entries)
 
     return run(main())
 
 
-def absent(sid: str, row: SessionRow | None, settings: Settings) -> BadInput:
+def why_no_record(sid: str, row: SessionRow | None, settings: Settings) -> BadInput:
     """Why a session has no record. `row`: what the list of sessions says of it."""
     if row is None:
         return NoSession(sid, settings)
@@ -227,7 +227,7 @@ def answer_now(settings: Settings, sid: str, tell: Callable[[str], None]) -> Res
 def _tell_of_start(settings: Settings, tell: Callable[[str], None]) -> None:
     """Say that a stack must be started first, which takes its time."""
     state = settings.state or default_state()
-    if not settings.nats.url and remembered(state) is not None and read_running(state) is None:
+    if not settings.nats.url and last_run(state) is not None and read_running(state) is None:
         tell(f"no stack runs in {state}, so the last one is started: a moderator ends sessions")
 
 
@@ -388,7 +388,7 @@ REMAINS = (
 """What erasing does not reach (docs/retention.md)."""
 
 
-def explained(settings: Settings, name: str, plot: Path | None = None) -> tuple[Record, str]:
+def load_explained_record(settings: Settings, name: str, plot: Path | None = None) -> tuple[Record, str]:
     """The record that is explained, and what its picture shows, which is drawn into `plot`. Raises BadInput, before it
     looks for the record, where the file's name asks for a format that there is not."""
     if plot is not None:

@@ -12,7 +12,7 @@ import msgspec
 
 from parley.agents.context import NativeCall
 from parley.agents.endpoint.bounds import BadBody, Failed, ReplyLimits
-from parley.agents.secrets import Secret, masked, scrub
+from parley.agents.secrets import Secret, mask_keys, scrub
 
 _T = TypeVar("_T")
 _NOTHING = msgspec.Raw(b"")
@@ -241,7 +241,7 @@ class Reading:
         self.answer.text = self._shown(self._text)
         self.answer.refusal = self._shown(self._refusal[: 4 * _MOST_SAID])[:_MOST_SAID]
         self.answer.calls = tuple(
-            NativeCall(name=masked(call.name, self._key), arguments=self._shown(call.arguments), extra=call.extra)
+            NativeCall(name=mask_keys(call.name, self._key), arguments=self._shown(call.arguments), extra=call.extra)
             for call in self._calls
         )
         if self._calls and len(self._thought) <= _MOST_THOUGHT:
@@ -252,7 +252,7 @@ class Reading:
 
     def _shown(self, data: bytearray) -> str:
         """What the model wrote, without the key that it was asked with."""
-        return masked(data.decode("utf-8", "replace"), self._key)
+        return mask_keys(data.decode("utf-8", "replace"), self._key)
 
     def _call(self, raw: msgspec.Raw, *, whole: bool) -> None:
         """Add calls, or parts of them. Some servers leave out the place of a call, others give all of them the same:
@@ -390,4 +390,4 @@ def _object(raw: msgspec.Raw | bytes | bytearray) -> bytes:
 
 def without_key(message: Any, key: Secret | None) -> str:
     """A text of the server's as an error shows it: without the key, cut before it is searched for others."""
-    return scrub(masked(str(message), key)[:_MOST_SAID], key)
+    return scrub(mask_keys(str(message), key)[:_MOST_SAID], key)

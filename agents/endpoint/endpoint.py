@@ -26,7 +26,7 @@ import openai
 from parley.agents.endpoint.bounds import BadBody, Failed, ReplyLimits
 from parley.agents.endpoint.completion import Reading, ServerAnswer, decode, ends_whole, without_key
 from parley.agents.endpoint.errors import error_parts
-from parley.agents.endpoint.events import begun, events
+from parley.agents.endpoint.events import detect_stream, events
 from parley.agents.endpoint.limits import retry_after_s
 from parley.agents.endpoint.transport import ACCEPTED, MOST_ERROR, HttpClient
 from parley.agents.secrets import Secret, Stream, scrub
@@ -154,7 +154,7 @@ class Endpoint:
         reading = Reading(self._limits, self._key)
         try:
             async with self._request("/chat/completions", msgspec.json.encode(body), costs=True) as response:
-                pieces, is_stream = await begun(response.aiter_raw(), response.headers.get("content-type", ""))
+                pieces, is_stream = await detect_stream(response.aiter_raw(), response.headers.get("content-type", ""))
                 if is_stream:
                     await self._stream(pieces, reading, on_text)
                 else:

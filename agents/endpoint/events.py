@@ -8,7 +8,7 @@ _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
-async def begun(pieces: AsyncIterator[bytes], kind: str) -> tuple[AsyncIterator[bytes], bool]:
+async def detect_stream(pieces: AsyncIterator[bytes], kind: str) -> tuple[AsyncIterator[bytes], bool]:
     """The same pieces without what is blank at their start, and whether they are a stream of events. Servers give
     streams, and what is none, any content type, so it counts only where the start does not tell."""
     first = b""

@@ -106,7 +106,7 @@ async def ask(model: Model, shown: Shown, emit: Emit, computed: Completion, ever
         return _flagged(computed, f"{NOT_ANSWERED}it raised {type(fault).__name__}", Usage())
     if named.lead not in (NOBODY, *(c.expert for _, c in everybody)):
         return _flagged(computed, f"{NOT_ANSWERED}it named {named.lead!r}, who is not there", completion.usage)
-    body = settled(shown.brief.task, computed.body, named, everybody, shown.experts.specs(), model.name)
+    body = match_from_answer(shown.brief.task, computed.body, named, everybody, shown.experts.specs(), model.name)
     return msgspec.structs.replace(
         computed,
         body=body,
@@ -172,7 +172,7 @@ def _phrases(spec: ExpertSpec) -> tuple[str, ...]:
     return (first if is_id else f"{title}; {first}", *more)
 
 
-def settled(
+def match_from_answer(
     task: Task, matched: Matched, named: Named, everybody: Known, specs: Sequence[ExpertSpec], model: str
 ) -> Matched:
     """The match that the model named: its lead first, then its support."""

@@ -25,7 +25,7 @@ from parley.agents.extractive.question import (
     ParsedQuestion,
     read_question,
 )
-from parley.agents.extractive.ranking import ScoredSentence, compared, fits, looked_at, stems_of, sureness
+from parley.agents.extractive.ranking import ScoredSentence, fits, looked_at, rank_by_cosine, stems_of, sureness
 from parley.agents.extractive.stance import polarity
 from parley.agents.extractive.tables import Near, column_name, of_tables
 from parley.agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set
@@ -176,7 +176,7 @@ def _compared(
     if vectors is None:
         return list(looked)
     question_vector = vectors[question.text]
-    return compared(looked, [float(question_vector @ vectors[x.evidence.sentence.text]) for x in looked])
+    return rank_by_cosine(looked, [float(question_vector @ vectors[x.evidence.sentence.text]) for x in looked])
 
 
 def _nearness(question: ParsedQuestion, vectors: Vectors | None) -> Near | None:

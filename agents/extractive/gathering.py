@@ -5,7 +5,7 @@ from collections.abc import Container, Mapping
 from parley.agents.context import Shown
 from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.model.injection import is_instruction, is_suspicious
-from parley.agents.retrieval.corpus import Corpus, quoted
+from parley.agents.retrieval.corpus import Corpus, parse_quote
 from parley.agents.text.languages import language_of
 
 
@@ -43,5 +43,5 @@ def gather(
         if is_instruction(quote):
             injected = True
         else:
-            evidence.append(EvidenceSentence(quoted(quote, language), of, own=False, new=quote not in remembered))
+            evidence.append(EvidenceSentence(parse_quote(quote, language), of, own=False, new=quote not in remembered))
     return evidence, injected

@@ -125,7 +125,7 @@ def fits(question: ParsedQuestion, text: str) -> float:
     return 1.0 if not question.unit or re.search(question.unit, text, re.I) else 0.5
 
 
-def compared(looked: Sequence[ScoredSentence], cosines: Sequence[float]) -> list[ScoredSentence]:
+def rank_by_cosine(looked: Sequence[ScoredSentence], cosines: Sequence[float]) -> list[ScoredSentence]:
     """In the order that the encoder's cosines make."""
     return _ordered(replace(x, near=c, order=x.order + c) for x, c in zip(looked, cosines, strict=True))
 

@@ -21,7 +21,7 @@ def quote_with_source(e: EvidenceSentence) -> str:
     return f"“{clean(e.sentence.text)}” ({clean(e.document)})"
 
 
-def cited(evidence: Iterable[EvidenceSentence]) -> tuple[Citation, ...]:
+def as_citations(evidence: Iterable[EvidenceSentence]) -> tuple[Citation, ...]:
     """Sentences as citations, those of the seat's own documents first."""
     own_first = sorted(evidence, key=lambda e: not e.own)
     return tuple(Citation(document=e.document, quote=e.sentence.text) for e in own_first[:CITED])

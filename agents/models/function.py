@@ -320,7 +320,7 @@ def agent(
     return decorate
 
 
-def imported(path: str) -> Agent:
+def import_agent(path: str) -> Agent:
     """The agent that `module:function` names, looked for in the working folder, too. Raises ModelMisconfigured."""
     module, _, attribute = path.partition(":")
     if os.getcwd() not in sys.path:
@@ -338,10 +338,10 @@ def imported(path: str) -> Agent:
 def load(path: str, queue: str = "") -> AgentSpec:
     """The worker that `module:function` is. `queue`: which one it serves, in place of its own. Raises
     ModelMisconfigured."""
-    return imported(path).spec(queue).model_copy(update={"model": path})
+    return import_agent(path).spec(queue).model_copy(update={"model": path})
 
 
-def seated(agents: Sequence[Agent], queues: Sequence[str]) -> dict[str, Agent]:
+def agents_by_queue(agents: Sequence[Agent], queues: Sequence[str]) -> dict[str, Agent]:
     """Queue -> the agent that serves it, of those that a stack has: the one that it names, else the first of its role
     that nobody has. Raises ModelMisconfigured where there is none."""
     by_queue: dict[str, Agent] = {}

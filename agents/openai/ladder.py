@@ -436,7 +436,7 @@ class StructuredCall:
             with genai.chat(o.model, o.provider, o.base_url, body) as span:
                 answer = await endpoint.complete(body, on_text)
                 live.flush()
-                genai.answered(
+                genai.record_answer(
                     span,
                     model=answer.model,
                     id=answer.id,

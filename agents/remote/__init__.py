@@ -46,6 +46,6 @@ def key_of(options: Mapping[str, str]) -> str:
     return os.environ.get(variable, "")
 
 
-def lacking(extra: str, error: ModuleNotFoundError) -> ModelMisconfigured:
+def missing_extra_text(extra: str, error: ModuleNotFoundError) -> ModelMisconfigured:
     """What is told where the extra is not installed."""
     return ModelMisconfigured(f"it is an extra, and {error.name} is not installed: pip install 'parley[{extra}]'")

@@ -22,12 +22,12 @@ def make(options: Mapping[str, Any]) -> Model:
     try:
         import a2a.client  # noqa: F401  # an extra
     except ModuleNotFoundError as error:
-        raise remote.lacking("a2a", error) from error
+        raise remote.missing_extra_text("a2a", error) from error
     given = remote.options_of(options, url="?", key_variable="", name="a2a")
     key = remote.key_of(given)
 
     async def ask(prompt: str, turn: Turn) -> str:
-        headers = tracing.injected() | ({"Authorization": f"Bearer {key}"} if key else {})
+        headers = tracing.trace_headers() | ({"Authorization": f"Bearer {key}"} if key else {})
         return await _ask(given["url"], headers, prompt, turn)
 
     return remote.seat(given["name"], ask)

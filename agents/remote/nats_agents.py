@@ -20,7 +20,7 @@ def make(options: Mapping[str, Any]) -> Model:
     try:
         import synadia_ai.agents  # noqa: F401  # an extra
     except ModuleNotFoundError as error:
-        raise remote.lacking("nats-agents", error) from error
+        raise remote.missing_extra_text("nats-agents", error) from error
     given = remote.options_of(
         options, agent="?", url="nats://127.0.0.1:4222", creds="", owner="", session="", name="nats-agent"
     )

@@ -127,7 +127,7 @@ def refers(s: Sentence) -> bool:
     return s.words[:1] != () and s.words[0] in _REFERRING
 
 
-def quoted(text: str, asked: str = DEFAULT) -> Sentence:
+def parse_quote(text: str, asked: str = DEFAULT) -> Sentence:
     """What somebody quotes: a sentence, or a row that repeats its headers."""
     pairs = pairs_of(text)
     if len(pairs) < 2:

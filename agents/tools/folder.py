@@ -30,10 +30,10 @@ from parley.schemas.folders.archive import (
     Files,
     FolderError,
     TooLarge,
-    compressed,
-    unpacked,
+    compress_tar,
+    unpack_archive,
 )
-from parley.schemas.folders.paths import HEAD, REPOSITORY, Tree, beside_head, folded, is_bare
+from parley.schemas.folders.paths import HEAD, REPOSITORY, Tree, beside_head, fold_case, is_bare
 from parley.schemas.session import Document
 
 _PREFIX = "parley-task-"
@@ -75,7 +75,7 @@ def archive(files: Files) -> bytes:
     data = buffer.getvalue()
     if len(data) > MOST_UNPACKED:
         raise TooLarge(f"the folder has {len(data):,} bytes as an archive, the limit is {MOST_UNPACKED:,}")
-    data = compressed(data)
+    data = compress_tar(data)
     if len(data) > MOST_BYTES:
         raise TooLarge(f"the folder has {len(data):,} bytes, compressed, the limit is {MOST_BYTES:,}")
     return data
@@ -135,7 +135,7 @@ def read_files(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, lis
 
 def _bare(here: Path, folders: list[str], names: list[str]) -> bool:
     """Whether git takes a folder as a repository. A link named HEAD need not lead to anything."""
-    links = [f for f in folders if folded(f) == HEAD and (here / f).is_symlink()]
+    links = [f for f in folders if fold_case(f) == HEAD and (here / f).is_symlink()]
     return is_bare([*names, *links], [*folders, *names])
 
 
@@ -173,8 +173,8 @@ class TaskFolder:
     """
 
     def __init__(self, data: bytes = b"", base: bytes | None = None) -> None:
-        self.began = unpacked(data) if data else {}
-        self.base = self.began if base is None else unpacked(base) if base else {}
+        self.began = unpack_archive(data) if data else {}
+        self.base = self.began if base is None else unpack_archive(base) if base else {}
         self._files = self.began
         self._began_paths = {*self.began, *(str(above) for path in self.began for above in PurePosixPath(path).parents)}
         sweep()
@@ -233,13 +233,13 @@ class TaskFolder:
         for at, folders, files in os.walk(self.root, followlinks=False):
             here = Path(at)
             bare = is_bare(files, [*folders, *files])
-            began = any(folded(f) == HEAD and self._name(here / f) in self._began_paths for f in files)
+            began = any(fold_case(f) == HEAD and self._name(here / f) in self._began_paths for f in files)
             # Files of the beginning come first: of names that some file systems take as one, the new one is removed.
             for name in sorted([*folders, *files], key=lambda n: (self._name(here / n) not in self._began_paths, n)):
                 path = here / name
                 status = path.lstat()
                 why = self._unwanted(path, status)
-                if bare and (beside_head(name) if began else folded(name) == HEAD and name in files):
+                if bare and (beside_head(name) if began else fold_case(name) == HEAD and name in files):
                     why = REPOSITORY
                 why = why or tree.add(self._name(path), folder=stat.S_ISDIR(status.st_mode))
                 if why:
@@ -384,4 +384,14 @@ def sweep() -> None:
                 os.close(fd)
 
 
-__all__ = ["BadArchive", "FolderError", "Outside", "TaskFolder", "TooLarge", "archive", "diff", "pack", "unpacked"]
+__all__ = [
+    "BadArchive",
+    "FolderError",
+    "Outside",
+    "TaskFolder",
+    "TooLarge",
+    "archive",
+    "diff",
+    "pack",
+    "unpack_archive",
+]

@@ -52,7 +52,7 @@ class ClusterServer(msgspec.Struct, frozen=True, kw_only=True):
         return f"nats-route://{bracketed(self.host)}:{self.route_port}"
 
 
-def parsed(text: str, number: int) -> ClusterServer:
+def parse_server(text: str, number: int) -> ClusterServer:
     """HOST or HOST:PORT as the server of this number, from 1; an address of IPv6 in brackets. Raises BadTable."""
     host, sign, port = text.strip("[]").rpartition(":") if not text.startswith("[") else text[1:].rpartition("]:")
     if not sign:

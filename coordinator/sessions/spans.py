@@ -45,7 +45,7 @@ def is_long(opened: log.Opened) -> bool:
 
 def session_span(sid: str, opened: log.Opened) -> SpanContext | None:
     """The session's own span; None if it is not traced."""
-    hangs = tracing.parsed(opened.trace or "")
+    hangs = tracing.parse_traceparent(opened.trace or "")
     return None if hangs is None else tracing.place(hangs, tracing.span_of(sid, "session"))
 
 
@@ -245,7 +245,7 @@ def spans(sid: str, protocol: Protocol, entries: Sequence[log.Entry], n: int) ->
 
 
 def _of_session(sid: str, record: _Record, own: SpanContext) -> FinishedSpan:
-    hangs = tracing.parsed(record.opened.trace or "")
+    hangs = tracing.parse_traceparent(record.opened.trace or "")
     assert record.close is not None
     failed = record.close.reason if record.close.status == "failed" else ""
     attributes: dict[str, Attribute] = {
@@ -362,7 +362,7 @@ class Spans:
     async def write(self, session: Session, protocol: Protocol, ns: Sequence[int]) -> None:
         """Read the log, and write the spans that end with these transitions. A failure is only logged: the session goes
         on."""
-        if not session.opened.trace or not tracing.enabled() or not (session.closed or is_long(session.opened)):
+        if not session.opened.trace or not tracing.is_enabled() or not (session.closed or is_long(session.opened)):
             return
         try:
             stored = [s for s in await self._log.read(session.sid) if s.kind not in _BESIDE]

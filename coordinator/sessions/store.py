@@ -143,7 +143,7 @@ class Sessions:
 
     async def take(self, sid: str, cause: str, event: log.Event) -> Receipt:
         """Step the session by one event, append the transition and carry it out; or refuse it with a reason."""
-        return await group.outcome_of(partial(self.submit, sid), cause, event, headers=tracing.injected())
+        return await group.outcome_of(partial(self.submit, sid), cause, event, headers=tracing.trace_headers())
 
     def submit(self, sid: str, waiting: PendingSubmission) -> None:
         """Let one more submission wait for its session. All that wait are appended together."""
@@ -178,7 +178,7 @@ class Sessions:
     async def _take_together(self, sid: str, cached: CachedSession, waiting: list[PendingSubmission]) -> None:
         """Append these together, and settle each of them."""
         try:
-            if not tracing.enabled():
+            if not tracing.is_enabled():
                 await self._try_together(sid, cached, waiting)
                 return
             first = waiting[0]

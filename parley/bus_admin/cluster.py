@@ -15,7 +15,7 @@ from typing import Any
 
 from parley.bus import accounts
 from parley.bus.cluster import WHY_ODD, certificates
-from parley.bus.cluster.servers import SIZES, ClusterServer, clustered, parsed
+from parley.bus.cluster.servers import SIZES, ClusterServer, clustered, parse_server
 from parley.bus.errors import BadKeyFile, BadTable
 from parley.bus.rendered import in_text
 from parley.client.errors import BadInput
@@ -67,7 +67,7 @@ def members_of(
     if len(named) != size:
         raise BadInput("server", f"got {len(named)} of them for a cluster of {size}")
     try:
-        members = [parsed(text, i + 1) for i, text in enumerate(named)]
+        members = [parse_server(text, i + 1) for i, text in enumerate(named)]
     except BadTable as error:
         raise BadInput("server", str(error)) from error
     if len({(m.host, m.port) for m in members}) < size:

@@ -78,7 +78,7 @@ def bus_config(
         queues |= people(humans, dict(queues))
     names = tuple(f"moderator-{i}" for i in range(1, moderators + 1))
     try:
-        known = keys.enrolled(folder)
+        known = keys.load_enrolled_experts(folder)
         pins = {queue: spec.pin for queue, spec in specs.items()} | {queue: c.pin for queue, c in known.items()}
         queues |= {queue: c.role for queue, c in known.items()}
         there = keys.everybody(folder)
@@ -156,7 +156,7 @@ def tenant(folder: Path, name: str, *, port: int | None, monitor: str | None) ->
         config = of_cluster.configuration(folder)
         users = tuple(c.row for c in keys.everybody(folder).values())
         credentials = keys.ensure(home / "keys", users)
-        config = rendered.renewed(config, users, accounts.publics(credentials))
+        config = rendered.replace_users(config, users, accounts.publics(credentials))
         config["jetstream"] = {**config["jetstream"], "store_dir": f"{config['jetstream']['store_dir']}-{name}"}
         config |= {key: value for key, value in {"port": port, "http": monitor}.items() if value is not None}
         path = home / "keys" / "nats-server.conf"
@@ -199,7 +199,7 @@ def _config(path: Path, users: tuple[accounts.User, ...], public: Mapping[str, s
     except (OSError, ValueError):  # there is none, or it is not one of ours
         before = None
     if isinstance(before, dict) and "jetstream" in before:
-        return rendered.renewed(before, users, public)
+        return rendered.replace_users(before, users, public)
     monitor = {"http": "127.0.0.1:8222"}
     fresh = rendered.render(users, public, store_dir="/data/jetstream", host="0.0.0.0", extra=monitor)
     config: dict[str, Any] = json.loads(fresh)

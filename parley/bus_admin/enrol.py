@@ -157,7 +157,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
     """Turns that its copies work on."""
 
 
-def listed(settings: "Settings", folder: Path | None = None) -> list[Listed]:
+def list_experts(settings: "Settings", folder: Path | None = None) -> list[Listed]:
     """Every expert, by id: those that the bus's moderators hear, and those of the keys' folder that do not run.
 
     Parameters
@@ -175,7 +175,7 @@ def listed(settings: "Settings", folder: Path | None = None) -> list[Listed]:
     state = settings.state or default_state()
     where = folder or (None if settings.nats.url else keys_of(settings))
     try:
-        enrolled = {c.queue: c.pin for c in keys.enrolled(where).values()} if where is not None else {}
+        enrolled = {c.queue: c.pin for c in keys.load_enrolled_experts(where).values()} if where is not None else {}
     except BadKeyFile as error:
         raise BadInput("dir", str(error)) from error
     url, creds = settings.nats.url, settings.nats.creds
@@ -201,7 +201,7 @@ def resting_words(settings: "Settings", there: Sequence[Announcement], url: str 
     """
     running = {worker.queue for worker in there if ROLE in worker.roles}
     try:
-        enrolled = {c.queue for c in keys.enrolled(keys_of(settings)).values()} if running else set()
+        enrolled = {c.queue for c in keys.load_enrolled_experts(keys_of(settings)).values()} if running else set()
     except BadKeyFile:
         return
     if resting := sorted(map(expert_of, enrolled - running)):
@@ -242,9 +242,9 @@ def _running(here: ExpertHere, copies: Sequence[Announcement]) -> Listed:
 
 
 async def _workers(url: str, creds: Path) -> Workers:
-    from parley.client.api import connected
+    from parley.client.api import open_client
 
-    async with connected(url, creds, _ASK_S) as client:
+    async with open_client(url, creds, _ASK_S) as client:
         if not client.owner:
             raise BadInput("creds", "only an owner may ask who is there: --creds owner.json")
         return await client.everybody(_ASK_S)

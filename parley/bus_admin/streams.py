@@ -164,7 +164,7 @@ async def change(conn: Connection, days: float | None, sure: Callable[[Kept], No
     """As `retention`, over a moderator's connection."""
     configs: dict[str, dict[str, Any]] = {}
     for name in (LOG, streams.ARTIFACTS, INDEX):
-        if (info := await streams.described(conn, name)) is None:
+        if (info := await streams.stream_info(conn, name)) is None:
             raise BadInput("nats", "the bus has no streams yet; the first moderator that starts makes them")
         configs[name] = info["config"]
     existing = int(configs[INDEX].get("max_age", 0))

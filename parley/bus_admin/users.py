@@ -203,7 +203,7 @@ class _Change:
                 why = f"{len(missing)} users of {self._where} have no credentials beside it, and would be put out"
                 raise BadInput("dir", f"{why}: put their files back, or take them out with parley bus user revoke")
             users = {name: c for name, c in self._there.items() if c.public in admitted} | dict(self._come)
-            config = rendered.renewed(config, [c.row for c in users.values()], accounts.publics(users))
+            config = rendered.replace_users(config, [c.row for c in users.values()], accounts.publics(users))
         return rendered.in_text(config).encode()
 
     def _write(self, after: bytes) -> None:

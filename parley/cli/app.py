@@ -125,7 +125,7 @@ def doctor(
     from parley.planned.plan import plan_of
 
     report = run(checks.examine(plan_of(settings).of_a_question(), probe=probe))
-    return Answer(report, screen.words(report, terminal_width()), 0 if report.ok else 1)
+    return Answer(report, screen.report_lines(report, terminal_width()), 0 if report.ok else 1)
 
 
 @command(app, "init", "")

@@ -72,7 +72,7 @@ def experts_list(settings: "Settings", folder: Keys = None) -> Answer:
     """
     from parley.bus_admin import enrol
 
-    rows = enrol.listed(settings, folder)
+    rows = enrol.list_experts(settings, folder)
     return Answer({"experts": rows}, enrol.list_words(rows))
 
 
@@ -111,7 +111,7 @@ def memory_list(
     """
     from parley.learned import remembered
 
-    found = remembered.listed(settings, None if everything else folder, task)
+    found = remembered.list_notes(settings, None if everything else folder, task)
     return Answer({"notes": found}, remembered.list_words(found))
 
 
@@ -175,12 +175,12 @@ def route(
     from parley import process
 
     process.one_thread()
-    from parley.routing import route, words
+    from parley.routing import route, route_lines
 
     routed = route(options.read_question() if task == "-" else task, files or (), experts, keyword=keyword)
     for note in routed.cleaned:
         warn(f"parley: task: {note}")
-    return Answer(routed, words(routed))
+    return Answer(routed, route_lines(routed))
 
 
 @command(strategies, "list", "json")

@@ -42,7 +42,7 @@ def reliability_list(
 
     from parley.learned import learning
 
-    records = learning.listed(settings, kind or "")
+    records = learning.list_records(settings, kind or "")
     known = learning.kinds(settings) if kind else ()
     words = learning.table_words(records, settings.learned.reliability, kind or "", known)
     return Answer({**msgspec.to_builtins(records), "used": settings.learned.reliability}, words)
@@ -78,7 +78,7 @@ def thresholds_show(settings: "Settings", kind: Kind = None) -> Answer:
     from parley.learned import thresholds as learned
 
     found, applied = learned.thresholds_of(settings, kind or "")
-    return Answer({"found": found, "holds": found.holds, "applied": applied}, learned.words(found, applied))
+    return Answer({"found": found, "holds": found.holds, "applied": applied}, learned.threshold_lines(found, applied))
 
 
 @command(thresholds, "apply", LEARNED)
@@ -116,8 +116,8 @@ def preferences_list(settings: "Settings", folder: Folder = None) -> Answer:
     """
     from parley.learned import preferences as learned
 
-    found, used = learned.known(settings, folder), settings.learned.preferences
-    return Answer({"lessons": [learned.row(one) for one in found], "used": used}, learned.words(found, used))
+    found, used = learned.load_lessons(settings, folder), settings.learned.preferences
+    return Answer({"lessons": [learned.row(one) for one in found], "used": used}, learned.preference_lines(found, used))
 
 
 @command(preferences, "forget", LEARNED)
@@ -153,5 +153,5 @@ def preferences_export(settings: "Settings", folder: Folder = None) -> None:
     """
     from parley.learned import preferences as learned
 
-    for one in learned.known(settings, folder, everything=True):
+    for one in learned.load_lessons(settings, folder, everything=True):
         options.print_json(learned.row(one))

@@ -63,7 +63,7 @@ def inbox(
     from parley.planned.access import bus_options
 
     waiting = items.of(settings, session or "")
-    return Answer({"items": waiting}, items.words(waiting, bus_options(settings)))
+    return Answer({"items": waiting}, items.inbox_lines(waiting, bus_options(settings)))
 
 
 @command(app, "answer")

@@ -78,11 +78,13 @@ def explain(
     from parley import sessions
     from parley.client.rendering import documents, explain
 
-    record, drawn = sessions.explained(settings, session, plot)
+    record, drawn = sessions.load_explained_record(settings, session, plot)
     if drawn:
         warn(f"parley: wrote {drawn}")
     return Answer(
-        lambda: documents.document(record, posts=False), explain.words(record, part, cut=cuts()), width=terminal_width()
+        lambda: documents.document(record, posts=False),
+        explain.explanation_lines(record, part, cut=cuts()),
+        width=terminal_width(),
     )
 
 
@@ -152,5 +154,5 @@ def fork(
     source = forking.source_of(settings, session)
     plan = plan_of(settings.model_copy(update={"protocol": source.protocol}))
     run = Run(plan=plan, json=json, plain=plain, verbose=verbose)
-    code, result = run_session(*forking.asked(run, source, parse_sets(sets or []), round_))
+    code, result = run_session(*forking.read_fork_request(run, source, parse_sets(sets or []), round_))
     return Answer(result, code=code)

@@ -17,7 +17,7 @@ from parley.client.evidence import Sources
 from parley.client.learned import memory, store
 from parley.client.learned.memory import project_of, with_project
 from parley.client.learned.past import PastOutcomes
-from parley.client.opened_session import Session, leave, opened
+from parley.client.opened_session import Session, leave, open_session
 from parley.client.opening import Offer, check_types, known_protocol, limits_of, opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
 from parley.client.rendering.told import Result
@@ -181,7 +181,7 @@ class Parley:
         if sent is not None:
             await task_folder.send(self.client, sid, sent)
             opening = await memory.recalled(self.client, opening, sent)
-        return Session(self.client, await opened(self.client, opening, sid))
+        return Session(self.client, await open_session(self.client, opening, sid))
 
     async def fork(
         self,
@@ -340,12 +340,12 @@ async def connect(
     if protocol:
         known_protocol(protocol)
     file = None if learned is None else store.existing_file(learned)
-    async with connected(url, Path(creds), patience_s, outlasts=outlasts) as client:
+    async with open_client(url, Path(creds), patience_s, outlasts=outlasts) as client:
         yield Parley(client, protocol, learned=file)
 
 
 @asynccontextmanager
-async def connected(
+async def open_client(
     url: str, creds: Path, patience_s: float, *, outlasts: bool = False, lacking_s: float = math.inf
 ) -> AsyncIterator["Client"]:
     """A client over a connection of its own. `lacking_s`: as Client takes it. Raises as `connect`."""

@@ -109,14 +109,14 @@ def document(estimate: Estimate) -> dict[str, Any]:
     return told if estimate.work is None else {**told, "most": None}
 
 
-def seated(estimate: Estimate) -> Iterator[str]:
+def seating_lines(estimate: Estimate) -> Iterator[str]:
     """Who was chosen to sit, and why, a line each; nothing where nobody else could have sat."""
     show = show_of(estimate.protocol)
     for one in estimate.chosen:
         yield f"parley: {show.seated(one)}"
 
 
-def words(estimate: Estimate) -> Iterator[str]:
+def estimate_lines(estimate: Estimate) -> Iterator[str]:
     """The estimate in lines of text."""
     yield "This session may come to (most sessions stay far below the upper bounds):"
     if PROTOCOLS[estimate.protocol].fixed:
@@ -141,8 +141,8 @@ def words(estimate: Estimate) -> Iterator[str]:
 
 def table(estimate: Estimate) -> Iterator[str]:
     """The same with a line a seat."""
-    yield from seated(estimate)
-    yield from words(estimate)
+    yield from seating_lines(estimate)
+    yield from estimate_lines(estimate)
     yield ""
     yield f"  {'seat':14} {'model':24} {'USD per million tokens':>24} {'turns':>8}  most USD"
     for s in estimate.seats:

@@ -15,7 +15,7 @@ from parley.client.protocols import setup_of
 from parley.client.records import Record, opening, result_of
 from parley.client.show.card import quotes_of
 from parley.client.text import line, rows
-from parley.client.view.fold import fold_of, folded
+from parley.client.view.fold import fold_log, fold_of
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
 from parley.schemas.post import Post
@@ -127,7 +127,7 @@ def found_by(sid: str, question: str, result: Result | None, posts: Sequence[Pos
 
 
 def _page(sid: str, question: str, result: Result, posts: Sequence[Post]) -> Iterator[str]:
-    fold = folded(sid, posts=posts)
+    fold = fold_log(sid, posts=posts)
     fold.result = result
     card = fold.answer()
     assert card is not None, "it has a result"

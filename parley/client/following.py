@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from parley.bus.errors import BusError
 from parley.client.errors import ParleyError
 from parley.client.records import Altered
-from parley.client.view.fold import Fold, folded
+from parley.client.view.fold import Fold, fold_log
 from parley.client.view.shapes import PostCard
 from parley.client.view.taking import Notice
 from parley.schemas.post import Live, Post, SessionRow
@@ -150,5 +150,5 @@ class Following:
 async def so_far(client: "Client", sid: str, row: SessionRow | None = None) -> Fold:
     """As much of a session as its reader may see now. Raises UnknownSession, Altered."""
     if client.owner:
-        return folded(sid, await client.log(sid), row=row)
-    return folded(sid, posts=await client.said(sid), row=row)
+        return fold_log(sid, await client.log(sid), row=row)
+    return fold_log(sid, posts=await client.said(sid), row=row)

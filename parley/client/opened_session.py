@@ -105,7 +105,7 @@ def _known() -> Iterator[None]:
         raise UnknownSession(error.sid, error.why) from None
 
 
-async def opened(client: "Client", opening: OpenSession, sid: str | None = None, *, root: str = "") -> str:
+async def open_session(client: "Client", opening: OpenSession, sid: str | None = None, *, root: str = "") -> str:
     """Open a session; its id once a moderator has taken it. Who goes away meanwhile has it cancelled. Raises as
     Client.open.
 

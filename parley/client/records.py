@@ -82,12 +82,12 @@ def read_record(path: Path) -> Record:
         size = path.stat().st_size
         if size > MAX_FILE:
             raise BadInput("file", f"{path} has {size:,} bytes, allowed are {MAX_FILE:,}")
-        return parsed(read_plain(path), str(path))
+        return parse_record(read_plain(path), str(path))
     except OSError as error:
         raise BadInput("file", f"cannot read {path}: {error.strerror}") from error
 
 
-def parsed(data: bytes, path: str) -> Record:
+def parse_record(data: bytes, path: str) -> Record:
     """A record from what a file holds. Raises BadInput as read_record."""
     try:
         lines = data.decode().split("\n")

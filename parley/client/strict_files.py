@@ -55,7 +55,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return twice
 
 
-def loaded(data: bytes, whole: str = "the file") -> Any:
+def load_json(data: bytes, whole: str = "the file") -> Any:
     """The JSON document, in which no key stands twice and every number is one.
 
     Parameters

@@ -25,7 +25,7 @@ from parley.bus.errors import BusError
 from parley.client.errors import BadInput, ParleyError, Refusal, Unreachable
 from parley.client.protocols import setup_of
 from parley.client.text import line
-from parley.schemas.folders.archive import Files, unpacked
+from parley.schemas.folders.archive import Files, unpack_archive
 from parley.schemas.folders.paths import REPOSITORY, is_bare, is_repository, runs_by_itself
 from parley.schemas.result import Result
 from parley.schemas.tools import CUT
@@ -139,7 +139,7 @@ def as_documents(folder: Path) -> Iterator[Path]:
     """What would be sent of a folder, as a folder to read documents from. Raises BadInput."""
     sent = read_folder(folder)
     with tempfile.TemporaryDirectory(prefix="parley-folder-") as copy:
-        for name, (content, _) in unpacked(sent.data).items():
+        for name, (content, _) in unpack_archive(sent.data).items():
             path = Path(copy) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
@@ -299,7 +299,7 @@ def _checked(sent: SentFolder, data: bytes) -> tuple[Files, Files]:
     from parley.agents.tools import folder as folders
 
     try:
-        before, after = folders.unpacked(sent.data), folders.unpacked(data)
+        before, after = folders.unpack_archive(sent.data), folders.unpack_archive(data)
         now, _ = folders.read_files(sent.folder, _unless_sent(before, Unwanted(sent.folder, sent.largest)))
     except (folders.FolderError, OSError) as error:
         raise NotApplied(f"the result is not applied: {error}") from error

@@ -41,7 +41,7 @@ def number(value: Any) -> float | None:
         return None
 
 
-def words(value: Any) -> str:
+def value_as_text(value: Any) -> str:
     """Any JSON value in words: a text as it is, `a 1, b 2` for an object."""
     try:
         return value if isinstance(value, str) else plain(value)
@@ -68,13 +68,13 @@ def figures(values: Mapping[str, Any], told: Iterable[str] = (), width: int = _W
     shown = frozenset(told)
     for name, value in values.items():
         if name not in shown and value not in (None, "", [], {}, ()):
-            yield f"{line(str(name))}: {line(words(value), width)}"
+            yield f"{line(str(name))}: {line(value_as_text(value), width)}"
 
 
 def figures_of(body: msgspec.Raw, width: int) -> str:
     """A post's body as lines `name: value`; one that is no object as it is."""
     value = body_of(body)
-    return "\n".join(figures(value, width=width)) if isinstance(value, dict) and value else words(value)
+    return "\n".join(figures(value, width=width)) if isinstance(value, dict) and value else value_as_text(value)
 
 
 def shaped(make: Callable[[], Iterable[T]], otherwise: Callable[[], Iterable[T]]) -> list[T]:

@@ -9,7 +9,7 @@ from parley.bus.channels import readable_by
 from parley.bus.errors import BadKeyFile, BusError, EnvironmentFault, UnknownSession
 from parley.client.api import CONNECT_S, connect_s
 from parley.client.errors import BadInput, Refusal, Unreachable
-from parley.client.view.fold import Fold, folded
+from parley.client.view.fold import Fold, fold_log
 
 
 def _credentials(creds: Path | None) -> Credentials:
@@ -65,4 +65,4 @@ async def posts(url: str, creds: Path | None, sid: str) -> Fold:
     except BusError as error:
         raise Unreachable(str(error)) from error
     history.sort(key=lambda p: p.n)
-    return folded(sid, posts=history)
+    return fold_log(sid, posts=history)

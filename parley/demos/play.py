@@ -53,7 +53,7 @@ def play(name: str, *, state: Path | None, pace_s: float, options: Sequence[str]
     if lacks:
         tell(f"It is played without its check: {lacks}")
     tell(f"$ parley {shlex.join(demo.command)}")
-    command = made(name, demo, own_state() if state is None else state.absolute(), pace_s, options)
+    command = start_demo(name, demo, own_state() if state is None else state.absolute(), pace_s, options)
     sys.stdout.flush()
     os.chdir(command.folder)
     os.execve(command.words[0], command.words, command.environment)
@@ -62,7 +62,7 @@ def play(name: str, *, state: Path | None, pace_s: float, options: Sequence[str]
 async def play_beside(name: str, state: Path) -> str:
     """Play a demo on the stack that runs in a state folder; what it came to, in words."""
     demo, _ = playable(read(name))
-    command = made(name, demo, state.absolute(), 0.0, ("--json",))
+    command = start_demo(name, demo, state.absolute(), 0.0, ("--json",))
     child = await asyncio.create_subprocess_exec(
         *command.words, cwd=command.folder, env=command.environment, stdout=PIPE, stderr=PIPE, start_new_session=True
     )
@@ -92,7 +92,7 @@ def own_state() -> Path:
     return Path(tempfile.mkdtemp(prefix="parley-demo-"))
 
 
-def made(name: str, demo: Demo, state: Path, pace_s: float, options: Sequence[str]) -> Command:
+def start_demo(name: str, demo: Demo, state: Path, pace_s: float, options: Sequence[str]) -> Command:
     """The process that plays a demo, once its files are written. They are not in the state folder, where no task may
     work."""
     own = Path(tempfile.mkdtemp(prefix=f"parley-demo-{name}-"))

@@ -28,8 +28,8 @@ from parley.schemas.presence import Announcement
 from parley.schemas.registry import everything
 from parley.settings import lists_of
 from parley.stack import disk_watch
-from parley.stack.announce import announced, spec_of
-from parley.stack.lease import OWNER, Running, default_state, read_running, remembered
+from parley.stack.announce import expected_announcements, spec_of
+from parley.stack.lease import OWNER, Running, default_state, last_run, read_running
 from parley.stack.rows import AgentRow
 from parley.stack.usable_models import check_tools
 
@@ -119,7 +119,7 @@ class _Doctor:
     def _others(self, workers: Sequence[Announcement]) -> bool:
         """Whether the stack that runs serves other models than these settings would: then its own are looked at."""
         try:
-            mine = {a.queue: a.model for a in announced(self.plan.rows)}
+            mine = {a.queue: a.model for a in expected_announcements(self.plan.rows)}
         except BadInput:
             return False
         return any(mine.get(w.queue, w.model) != w.model for w in workers)
@@ -204,15 +204,15 @@ class _Doctor:
 
     def _disk(self, state: Path, *, started: bool) -> None:
         """Room on the disk of an embedded stack: to go on, or to start."""
-        why = disk_watch.words(state) if started else disk_watch.lacking(state)
+        why = disk_watch.disk_warning(state) if started else disk_watch.why_no_room(state)
         if why:
             self.lacks(why, "make room on that disk, or name another folder: --state DIR, or PARLEY_STATE")
 
     async def _ask(self, url: str, creds: str, more: str = "") -> None:
-        from parley.client.api import connected
+        from parley.client.api import open_client
 
         try:
-            async with connected(url, Path(creds), _ASK_S) as client:
+            async with open_client(url, Path(creds), _ASK_S) as client:
                 self.bus = Component(status="ok", what=f"{url}{more}{_certificate_words(client.bus_certificate_ends)}")
                 await self._servers(client)
                 if self.bus.status == "ok":
@@ -258,7 +258,7 @@ class _Doctor:
         if not nats.url:
             return self.settings.state or default_state()
         state = nats.creds.absolute().parent.parent if nats.creds is not None else None
-        return state if state is not None and remembered(state) is not None else None
+        return state if state is not None and last_run(state) is not None else None
 
     async def _servers(self, client: "Client") -> None:
         """Ask each server of a cluster: the one that is connected notices only after some seconds that others froze."""
@@ -422,7 +422,7 @@ class _Doctor:
                 from parley.agents.openai.model import make
 
                 return await self._server(row.queue, make(spec.options))
-            (announcement,) = announced((row,))
+            (announcement,) = expected_announcements((row,))
         except (BadInput, ModelError) as error:
             what = str(error)
             text, _, cure = what.partition(": set ")

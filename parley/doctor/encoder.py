@@ -97,7 +97,7 @@ def cure() -> str:
     return "correct it in the environment, .env or the agent file (docs/encoders.md), or set ENCODER=none"
 
 
-def words(report: EncoderFound) -> str:
+def encoder_line(report: EncoderFound) -> str:
     """One line of the screen."""
     parts = [line(f"{report.encoder}: {report.model}" if report.model and report.encoder else report.encoder)]
     if report.dimension:

@@ -11,7 +11,7 @@ _SHOWN = 4
 """Agents of one model that have a line each, and queues of a role that are named; more are counted."""
 
 
-def words(report: Report, width: int = 0) -> Iterator[str]:
+def report_lines(report: Report, width: int = 0) -> Iterator[str]:
     """The report on one screen. `width`: columns of the terminal, 0 for none."""
     for head, said in _rows(report):
         yield from hanging_rows(head, said, width)
@@ -39,7 +39,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
         yield _head("agents", "unknown"), f"not known, because {line(report.unasked)}"
     elif not report.models:
         yield _head("agents", "none"), "no agent is there"
-    yield _head("encoder", report.encoder.status), encoder.words(report.encoder)
+    yield _head("encoder", report.encoder.status), encoder.encoder_line(report.encoder)
     yield from ((_head("hands", h.status), f"{line(h.name)}: {line(h.what, 300)}") for h in report.hands)
     for brought in report.installed:
         kind = brought.group.rpartition(".")[2].removesuffix("s")

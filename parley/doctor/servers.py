@@ -10,7 +10,7 @@ import msgspec
 from parley.bus.clients.moving import PROBE_S, greeting
 from parley.bus.errors import addresses, shown_address
 from parley.doctor.report import ServerFound
-from parley.stack.lease import read_running, remembered
+from parley.stack.lease import last_run, read_running
 
 _SILENT = "does not answer"
 _REACHES_NONE = "it reaches no other server"
@@ -113,7 +113,7 @@ def mend(servers: Sequence[ServerFound], state: Path | None) -> str:
             f"wait some seconds: the supervisor of the stack (process {running.supervisor}) starts a server that ended "
             f"again. If one stays away, end the supervisor, then: parley up --state {state}. Logs are in {state}"
         )
-    if state is not None and remembered(state) is not None:
+    if state is not None and last_run(state) is not None:
         return f"the stack in {state} does not run; start it again: parley up --state {state}"
     return (
         "start what is missing, where and how it was started; of a cluster name every address, with commas between, "

@@ -58,7 +58,7 @@ def learned_words(found: LearnReport) -> Iterator[str]:
         yield f"no confidence is calibrated: that takes feedback on {LEAST_OUTCOMES} results of one protocol"
 
 
-def listed(settings: Settings, kind: str = "") -> Reliability:
+def list_records(settings: Settings, kind: str = "") -> Reliability:
     """The records as a session that opens now would have them. Raises BadInput."""
     found = table(store.read(kept_in(settings, to_read=True)).verdicts, now_ns=time.time_ns())
     rows = tuple(row for row in found.rows if not kind or row.kind == kind)
@@ -67,7 +67,7 @@ def listed(settings: Settings, kind: str = "") -> Reliability:
 
 def kinds(settings: Settings) -> tuple[str, ...]:
     """The kinds of question of which something is known of a member. Raises BadInput."""
-    return tuple(sorted({row.kind for row in listed(settings).rows if row.kind}))
+    return tuple(sorted({row.kind for row in list_records(settings).rows if row.kind}))
 
 
 def table_words(found: Reliability, on: bool, kind: str = "", known: Sequence[str] = ()) -> Iterator[str]:

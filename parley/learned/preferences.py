@@ -19,7 +19,7 @@ from parley.settings import Settings
 _TASK = 60
 
 
-def known(settings: Settings, folder: Path | None = None, *, everything: bool = False) -> tuple[Lesson, ...]:
+def load_lessons(settings: Settings, folder: Path | None = None, *, everything: bool = False) -> tuple[Lesson, ...]:
     """What tasks teach, the newest first, after a look at the sessions of the bus.
 
     Parameters
@@ -62,7 +62,7 @@ def forget(settings: Settings, sessions: Sequence[str], folder: Path | None, *, 
         raise BadInput("session", "name sessions, or a folder (--folder DIR), or --all: one of them")
     if "" in sessions:
         raise BadInput("session", "got '', expected a session's id")
-    lessons = {one.session: one for one in known(settings, folder, everything=True)}
+    lessons = {one.session: one for one in load_lessons(settings, folder, everything=True)}
     if unknown := [sid for sid in sessions if sid not in lessons]:
         why = "teaches nothing, or was forgotten; parley preferences list shows what teaches"
         raise BadInput("session", f"{', '.join(unknown)} {why}")
@@ -95,7 +95,7 @@ def says(one: Lesson) -> str:
     return "; ".join(found)
 
 
-def words(lessons: Sequence[Lesson], on: bool) -> Iterator[str]:
+def preference_lines(lessons: Sequence[Lesson], on: bool) -> Iterator[str]:
     """All of them in lines. `on`: whether sessions use them."""
     if not lessons:
         yield "no task here has taught anything: choose an expert (--expert, parley inbox answer), or a depth (--depth)"

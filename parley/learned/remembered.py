@@ -13,19 +13,19 @@ from parley.client.learned import memory
 from parley.client.learned.memory import project_of
 from parley.client.text import count, line
 from parley.planned.access import last_stack, run
-from parley.schemas.folders.archive import unpacked
+from parley.schemas.folders.archive import unpack_archive
 from parley.schemas.folders.notes import Note
 from parley.settings import Settings
 
 
-def listed(settings: Settings, folder: Path | None, task: str | None) -> list[dict[str, Any]]:
+def list_notes(settings: Settings, folder: Path | None, task: str | None) -> list[dict[str, Any]]:
     """The notes of a folder, or of every one (None), as JSON values; only those that experts would see with `task`, if
     it is given. `in_use`: whether any task would see it; None where no folder is at hand. Raises BadInput."""
     if folder is None and task is not None:
         raise BadInput("--for", "what a task is shown depends on its folder: leave --all out")
     named = (section.get("project") for section in settings.sections.values())
     project = "" if folder is None else next(filter(None, named), None) or project_of(folder)
-    files = None if folder is None else unpacked(task_folder.read_folder(folder).data)
+    files = None if folder is None else unpack_archive(task_folder.read_folder(folder).data)
 
     async def main() -> list[Note]:
         async with last_stack(settings) as parley:

@@ -53,7 +53,7 @@ def _without(kept: store.Store, kind: str) -> tuple[Thresholds, ...]:
     return tuple(row for row in kept.thresholds if row.kind != kind)
 
 
-def words(best: Teaching, applied: Thresholds | None) -> Iterator[str]:
+def threshold_lines(best: Teaching, applied: Thresholds | None) -> Iterator[str]:
     """What was found, in lines."""
     yield f"{count(best.outcomes, 'panel')} with feedback{_of_kind(best.kind)}"
     if best.defaults is not None:

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from parley.client.api import CONNECT_S, Parley, connect, connected
+from parley.client.api import CONNECT_S, Parley, connect, open_client
 from parley.client.errors import BadInput
 from parley.client.learned.past import PastOutcomes
 from parley.planned.learned_file import past_of
 from parley.planned.local_stack import LocalParley
 from parley.planned.plan import Plan
 from parley.settings import NatsSection, Settings
-from parley.stack.lease import OWNER, Lease, default_state, remembered
+from parley.stack.lease import OWNER, Lease, default_state, last_run
 
 T = TypeVar("T")
 _PATIENCE_S = 30.0
@@ -86,7 +86,7 @@ async def front(
     if not (plan.every or serves):  # whom a session needs is known when it is opened
         stack = msgspec.structs.replace(stack, agents=(), humans={})
     async with Lease(stack, state, tell=tell) as lease:
-        async with connected(lease.url, lease.credentials(OWNER), _PATIENCE_S, outlasts=outlasts) as client:
+        async with open_client(lease.url, lease.credentials(OWNER), _PATIENCE_S, outlasts=outlasts) as client:
             parley = LocalParley(client, lease, rows=plan.rows_for, people=plan.people())
             parley.recalls(PastOutcomes() if ephemeral else past_of(settings))
             yield parley
@@ -101,13 +101,13 @@ async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIter
             yield parley
         return
     state = settings.state or default_state()
-    order = remembered(state)
+    order = last_run(state)
     if order is None:
         yield None
         return
     async with Lease(order.stack, state, looks=True) as lease:
         owner, lacking_s = lease.credentials(OWNER), 2 * CONNECT_S
-        async with connected(lease.url, owner, _PATIENCE_S, outlasts=outlasts, lacking_s=lacking_s) as client:
+        async with open_client(lease.url, owner, _PATIENCE_S, outlasts=outlasts, lacking_s=lacking_s) as client:
             yield LocalParley(client, lease)
 
 

@@ -18,7 +18,7 @@ from parley.planned.plan import Plan
 from parley.settings import Settings
 from parley.stack import announce_stack, disk_watch
 from parley.stack.announce import overridden_words, unpriced_words, wish_words, wishes_words
-from parley.stack.lease import Lease, default_state, read_running, remembered
+from parley.stack.lease import Lease, default_state, last_run, read_running
 from parley.stack.rows import Counting, Stack
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def check_none(plan: Plan, queues: Sequence[str]) -> None:
 
 def _check_there(state: Path, stack: Stack) -> None:
     """Refuse to keep a stack that runs already and cannot become this one. Raises BadInput."""
-    running, there = read_running(state), remembered(state)
+    running, there = read_running(state), last_run(state)
     if running is None or there is None:
         return
     if running.permanent:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import msgspec
 
 from parley.agents.tools import allow
-from parley.client.api import Parley, connected
+from parley.client.api import Parley, open_client
 from parley.client.errors import BadInput, StackFailed
 from parley.client.learned import store
 from parley.client.opening import Offer, known_protocol, with_panel
@@ -234,8 +234,8 @@ async def local(
         return tuple(mine.get(r.queue, r) for r in rows_for(opening, model=model, options=dict(options or {})))
 
     async with Lease(order, Path(state) if state is not None else None) as lease:
-        dialling = connected(lease.url, lease.credentials(OWNER), patience_s, outlasts=True)
-        async with serving(lease, seats), dialling as client:
+        dialling = open_client(lease.url, lease.credentials(OWNER), patience_s, outlasts=True)
+        async with serve_functions(lease, seats), dialling as client:
             yield LocalParley(client, lease, protocol, panel, rows=rows_here, learned=file)
 
 
@@ -257,16 +257,16 @@ def _seats(agents: Sequence["Agent"], stack: Stack) -> "dict[str, Agent]":
     if not agents:
         return {}
     from parley.agents.model.base import ModelMisconfigured
-    from parley.agents.models.function import seated
+    from parley.agents.models.function import agents_by_queue
 
     try:
-        return seated(agents, [row.queue for row in stack.agents])
+        return agents_by_queue(agents, [row.queue for row in stack.agents])
     except ModelMisconfigured as error:
         raise BadInput("agents", str(error)) from error
 
 
 @asynccontextmanager
-async def serving(lease: Lease, seats: "Mapping[str, Agent]") -> AsyncIterator[None]:
+async def serve_functions(lease: Lease, seats: "Mapping[str, Agent]") -> AsyncIterator[None]:
     """Functions at work, each as a worker of its queue with that queue's own credentials."""
     async with AsyncExitStack() as stack:
         for queue, agent in seats.items():

@@ -18,7 +18,7 @@ from parley.schemas.expert import expert_of, queue_of
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Budget, OpenSession
 from parley.settings import Settings, has_tools, lists_of, names_tools, nearest, no_run_of
-from parley.stack.announce import announced
+from parley.stack.announce import expected_announcements
 from parley.stack.lease import Stack, default_state, read_running
 from parley.stack.panel_file import Panel, read_panel, role_of
 from parley.stack.rows import AgentRow, names_models, people, rows_for, rows_of_all
@@ -119,7 +119,7 @@ class Plan:
     def announced(self) -> list[Announcement]:
         """What the workers of the embedded stack will announce. Raises BadInput where a model cannot be made, or the
         allow list of tools cannot be used."""
-        announcements = announced(self.rows, tools=has_tools(self.settings))
+        announcements = expected_announcements(self.rows, tools=has_tools(self.settings))
         why = no_run_of(self.settings)[:200] if any(a.tools for a in announcements) else ""
         return (
             [msgspec.structs.replace(a, no_run=why) if a.tools else a for a in announcements] if why else announcements

@@ -36,7 +36,7 @@ from parley.schemas.wire import SchemaError
 from parley.serving.offered_models import offers_of
 from parley.serving.stdio import WhenAsked
 from parley.web import program_sessions, verdicts
-from parley.web.errors import words
+from parley.web.errors import error_text
 from parley.web.offered_models import Offers
 
 _VERSION = 1
@@ -136,7 +136,7 @@ class Editor:
                 raise
             return {"stopReason": "cancelled"}
         except (ParleyError, BusError, SchemaError) as error:
-            await self._tell(sid, "agent_message_chunk", words(error))
+            await self._tell(sid, "agent_message_chunk", error_text(error))
             return {"stopReason": "refusal"}
         finally:
             chat.work = None
@@ -157,7 +157,7 @@ class Editor:
                 what = f"{block.get('type')} {block.get('uri') or block.get('name') or ''}".strip()
                 await self._tell(editors, "agent_thought_chunk", f"Not read: {line(what, 300)}\n\n")
         client = (await self._stack.parley()).client
-        sid = await program_sessions.begun(client, self._offers, text, given, files)
+        sid = await program_sessions.open_text_session(client, self._offers, text, given, files)
         rounds = 0
 
         async def say(text: str, fold: Fold) -> None:
@@ -169,7 +169,7 @@ class Editor:
                 await self._plan(editors, fold, rounds)
 
         try:
-            result = await program_sessions.followed(client, sid, say, lambda item: self._ask(editors, sid, item))
+            result = await program_sessions.follow_to_end(client, sid, say, lambda item: self._ask(editors, sid, item))
         except BaseException:
             await leave(client, sid, "the editor cancelled the prompt, or went away")
             raise

@@ -150,7 +150,7 @@ def _is_loopback(host: str) -> bool:
 
 
 async def _serve(wanted: Serve, options: DoorOptions) -> int:
-    listening = bound(wanted.host, wanted.port)
+    listening = listening_socket(wanted.host, wanted.port)
     async with _bus(wanted) as (url, serve, own, local, key):
         principals = Principals(key, local=local, folder=wanted.keys)
         options = replace(options, secret=carried_key(key))
@@ -290,7 +290,7 @@ async def _listens(health: HealthServer) -> AsyncIterator[None]:
         await health.close()
 
 
-def bound(host: str, port: int) -> socket.socket:
+def listening_socket(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises BadInput."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]

@@ -15,8 +15,8 @@ from parley.serving.serving import (
     GatewayServer,
     Serve,
     address_of,
-    bound,
     config_of,
+    listening_socket,
     load_person_credentials,
     open_browser,
     server_of,
@@ -62,7 +62,7 @@ async def session_page(parley: Parley, plan: Plan) -> AsyncIterator[SessionPage]
     # the key of `parley serve`: browsers keep one cookie for all ports, so each has to know the other's
     principals = Principals(_key(folder), local=own)
     app = build(config_of(wanted, url, None, Metrics(), parley.client.serve), principals, (web(),))
-    listening, server = bound(wanted.host, wanted.port), server_of(app)
+    listening, server = listening_socket(wanted.host, wanted.port), server_of(app)
     serving = asyncio.ensure_future(server.serve(sockets=[listening]))
     answers = asyncio.ensure_future(server.answers.wait())
     try:

@@ -14,7 +14,7 @@ from parley.client.rendering.terminal import (
     bare,
     card_lines,
     end_lines,
-    failed,
+    has_failed,
     opening_lines,
     part_lines,
     table_lines,
@@ -93,7 +93,7 @@ class TerminalView(Watcher):
     def result(self, result: Result) -> None:
         """It is over; where it failed, why turns came to nothing."""
         card = self._fold.answer()
-        if card is not None and failed(result, card):
+        if card is not None and has_failed(result, card):
             for text in came_to_nothing(self._fold.turns):
                 self.note(f"parley: {text}")
 

@@ -49,7 +49,7 @@ def _environment() -> dict[str, str]:
         raise BadInput(".env", str(error)) from error
 
 
-def announced(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announcement]:
+def expected_announcements(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announcement]:
     """What the rows' workers will announce, without starting them.
 
     Parameters

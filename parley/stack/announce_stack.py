@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from parley.bus.errors import BusError
-from parley.client.api import connected
+from parley.client.api import open_client
 from parley.client.client import Client
 from parley.client.errors import ParleyError
 from parley.client.show.printing import give, say_all, warn
@@ -80,7 +80,7 @@ def _tell(log: Path, start: int) -> int:
 async def _tell_earlier(running: Running, began_ns: int, options: str) -> None:
     """Sessions of the stack before this one go on: one line on stderr."""
     with contextlib.suppress(ParleyError, BusError):
-        async with connected(running.url, Path(running.credentials[OWNER]), _EARLIER_S) as client:
+        async with open_client(running.url, Path(running.credentials[OWNER]), _EARLIER_S) as client:
             if text := await earlier_words(client, began_ns, options):
                 warn(text)
 

@@ -34,7 +34,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """Descriptor of the file with what of the environment is for moderators alone."""
 
 
-def begun(stack: Stack, state: Path, environ: Mapping[str, str], *, ephemeral: bool) -> subprocess.Popen[bytes]:
+def start_supervisor(
+    stack: Stack, state: Path, environ: Mapping[str, str], *, ephemeral: bool
+) -> subprocess.Popen[bytes]:
     """A supervisor of a bus and its moderators. `environ`: of the user; no key of it gets there."""
     core = msgspec.structs.replace(stack, agents=(), humans={}, clients=(), counting=None, env={})
     environment = {

@@ -67,7 +67,7 @@ class DiskWatch:
         return _NO_ROOM.search(whole) is not None
 
 
-def lacking(state: Path) -> str:
+def why_no_room(state: Path) -> str:
     """Why a stack cannot start in this directory, with the figures; empty: there is room."""
     try:
         disk.check(state)
@@ -84,12 +84,12 @@ def check(state: Path, *, ephemeral: bool = False) -> None:
     if 0 <= handles < LEAST_HANDLES:
         what = f"a process may have {handles} files open here (ulimit -n), and a stack needs {LEAST_HANDLES}"
         raise StackFailed(f"the stack does not start: {what}; ulimit -n 1024 allows more")
-    if why := lacking(state):
+    if why := why_no_room(state):
         mend = "set TMPDIR to a folder with room" if ephemeral else "name another folder: --state DIR, or PARLEY_STATE"
         raise StackFailed(f"{why}; make room there, or {mend}")
 
 
-def words(state: Path) -> str:
+def disk_warning(state: Path) -> str:
     """What a user of a running stack has to know of its disk; empty: there is room."""
     try:
         there = disk.free(state)
@@ -122,7 +122,7 @@ async def telling(
         full = bus = lacked = ""
         since = 0.0
         while True:
-            now = words(state) if state is not None else ""
+            now = disk_warning(state) if state is not None else ""
             if bool(now) != bool(full):
                 tell(f"parley: {now or f'there is room again on the disk of {state}: sessions go on'}")
             full = now

@@ -48,18 +48,18 @@ def everybody(folder: Path) -> dict[str, accounts.Credentials]:
     return {c.user: c for c in map(accounts.load_credentials, sorted(folder.glob("*.json")))}
 
 
-def enrolled(folder: Path) -> dict[str, accounts.Credentials]:
+def load_enrolled_experts(folder: Path) -> dict[str, accounts.Credentials]:
     """Credentials of the experts in a folder, by queue. Raises parley.bus.errors.BadKeyFile."""
     credentials = map(accounts.load_credentials, sorted(folder.glob(f"{QUEUE}*.json")))
     return {c.queue: c for c in credentials if c.pin and not is_variant(c.queue)}
 
 
-def added(folder: Path) -> dict[str, accounts.Credentials]:
+def load_added_users(folder: Path) -> dict[str, accounts.Credentials]:
     """Credentials of those in a folder who are users of a stack beside its own: experts that were enrolled, and
     clients, viewers and probes. Raises parley.bus.errors.BadKeyFile."""
     kinds = (accounts.CLIENT, accounts.VIEWER, accounts.PROBE)
     people = {name: c for name, c in everybody(folder).items() if c.kind in kinds}
-    return people | enrolled(folder)
+    return people | load_enrolled_experts(folder)
 
 
 def file(folder: Path, user: str) -> Path:

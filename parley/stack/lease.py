@@ -39,7 +39,7 @@ import msgspec
 from parley.client.errors import BadInput, StackFailed
 from parley.schemas.session import human_queue
 from parley.stack import disk_watch, keys
-from parley.stack.beginning import OTHER, Order, begun, build_of, is_locked, last_words
+from parley.stack.beginning import OTHER, Order, build_of, is_locked, last_words, start_supervisor
 from parley.stack.queues import joining, making
 from parley.stack.queues.joining import Need, Ready, Taken
 from parley.stack.queues.making import Made
@@ -109,7 +109,7 @@ def read_running(state: Path) -> Running | None:
     return running if _is_alive(running.supervisor) else None
 
 
-def remembered(state: Path) -> Order | None:
+def last_run(state: Path) -> Order | None:
     """What ran in a state directory last; None if nothing ever did."""
     try:
         return msgspec.json.decode((state / REMEMBERED).read_bytes(), type=Order)
@@ -342,7 +342,7 @@ class Lease:
 
     def _made(self, rows: Sequence[AgentRow]) -> tuple[Made, ...]:
         try:
-            return making.made(rows, self._environ, making.secret_of(self.state))
+            return making.make_units(rows, self._environ, making.secret_of(self.state))
         except ValueError as error:
             raise StackFailed(str(error)) from error
 
@@ -428,11 +428,11 @@ class Lease:
 
     def _spawn(self) -> None:
         disk_watch.check(self.state, ephemeral=self._ephemeral)
-        there = remembered(self.state)
+        there = last_run(self.state)
         if there is not None:
             self.began_ns = self.began_ns or time.time_ns()
         stack = there.stack if self._url and there is not None else self._stack  # what died was perhaps another's
-        self._child = begun(stack, self.state, self._environ, ephemeral=self._ephemeral)
+        self._child = start_supervisor(stack, self.state, self._environ, ephemeral=self._ephemeral)
 
     async def _watch(self) -> None:
         """Replace a supervisor that died."""

@@ -19,7 +19,7 @@ from typing import IO, Any, NamedTuple, Protocol
 import msgspec
 
 from parley.agents.config import environment, resolve
-from parley.agents.hearing import joined
+from parley.agents.hearing import join_hearers
 from parley.agents.models import Model, make_model
 from parley.agents.models.recorded import recording
 from parley.agents.protocols import KITS, Kit
@@ -208,7 +208,7 @@ def agent(
         its_hands = hands_of(expert, environ, hands)
     hear = None
     if expert is not None:
-        hear = joined([kit.hear(expert) for kit in known if kit.hear is not None])
+        hear = join_hearers([kit.hear(expert) for kit in known if kit.hear is not None])
     hear = getattr(model, "hear", None) or hear  # a function says itself what it hears
     spec = spec.model_copy(update={"queue": queue or spec.queue})
 

@@ -153,7 +153,7 @@ class Supervisor:
         missing = [u for name, u in self._table.items() if name not in self._own]
         mine = keys.ensure(folder, [u for u in missing if not self._is_unseen(u.name)])
         self._own |= mine | accounts.mint(u for u in missing if self._is_unseen(u.name))
-        added = keys.added(folder)
+        added = keys.load_added_users(folder)
         self._credentials = {**self._own, **added}
         return tuple((self._table | {name: c.row for name, c in added.items()}).values())
 
@@ -291,7 +291,7 @@ class Supervisor:
             self._load_models()
         others: dict[str, str] = {}
         if any(map(expert_of, queues)):
-            others = {q: q for q in keys.enrolled(self.state / "keys") if q not in self._queues.all}
+            others = {q: q for q in keys.load_enrolled_experts(self.state / "keys") if q not in self._queues.all}
         return Taken(queues={**others, **queues}, kept=self._queues.kept(queues, need))
 
     def _counting(self, counting: Counting) -> Mapping[str, Any]:

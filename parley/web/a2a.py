@@ -32,7 +32,7 @@ from parley.schemas.wire import SchemaError
 from parley.web import program_sessions, verdicts
 from parley.web.app import Door, client_of, shared_of
 from parley.web.doors import DoorOptions, own
-from parley.web.errors import words
+from parley.web.errors import error_text
 from parley.web.offered_models import Offers
 
 PATH, CARD = "/a2a", "/.well-known/agent-card.json"
@@ -178,7 +178,7 @@ class Tasks(RequestHandler):
         if any(part.HasField("url") or part.HasField("data") for part in message.parts):
             raise errors.ContentTypeNotSupportedError("parts: taken are text, and files with their bytes (raw)")
         files = [SentFile(part.filename or "file", part.raw) for part in message.parts if part.HasField("raw")]
-        sid = await program_sessions.begun(client, self._offers, text, options, files)
+        sid = await program_sessions.open_text_session(client, self._offers, text, options, files)
         self._contexts[sid] = message.context_id or sid
         if len(self._contexts) > _CONTEXTS:
             self._contexts.pop(next(iter(self._contexts)))
@@ -274,4 +274,4 @@ def _errors() -> Iterator[None]:
         raise errors.TaskNotFoundError(f"there is no task {error.sid}, or you may not read it") from error
     except (ParleyError, BusError, SchemaError) as error:
         ours = not isinstance(error, BadInput | Refusal | SchemaError)
-        raise (errors.InternalError if ours else errors.InvalidParamsError)(words(error)) from error
+        raise (errors.InternalError if ours else errors.InvalidParamsError)(error_text(error)) from error

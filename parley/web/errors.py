@@ -70,7 +70,7 @@ def http_error(error: BaseException) -> tuple[int, str, str]:
     return 500, field, message
 
 
-def words(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """An error of KNOWN in one text, with the field."""
     _, field, message = http_error(error)
     return message if not field or field in message else f"{field}: {message}"

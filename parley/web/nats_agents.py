@@ -115,7 +115,7 @@ class _Panels:
                     raise BadInput("doors.nats-agents.principal", f"there is no principal {self._principal}")
                 await self._answered(await self._shared.pool.client(principal), name, prompt, stream)
             except (ParleyError, BusError, SchemaError) as error:
-                raise RequestRejectedError(errors.http_error(error)[0], errors.words(error)) from error
+                raise RequestRejectedError(errors.http_error(error)[0], errors.error_text(error)) from error
 
         return answer
 
@@ -125,7 +125,7 @@ class _Panels:
         except ValueError as error:
             raise BadInput("attachments", f"it is no base64: {error}") from error
         given = {**({"protocol": name} if name else {}), **prompt.extras}
-        sid = await program_sessions.begun(client, self._offers, prompt.prompt, given, files)
+        sid = await program_sessions.open_text_session(client, self._offers, prompt.prompt, given, files)
         await stream.send(StatusChunk(status=f"session {sid}"))
 
         async def say(text: str, _fold: Fold) -> None:
@@ -140,4 +140,4 @@ class _Panels:
                 ).prompt.strip()
             return ""
 
-        await stream.send(verdicts.verdict(await program_sessions.followed(client, sid, say, ask)))
+        await stream.send(verdicts.verdict(await program_sessions.follow_to_end(client, sid, say, ask)))

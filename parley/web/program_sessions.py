@@ -18,7 +18,7 @@ from parley.client.client import Client
 from parley.client.errors import BadInput, NotAllowed, ParleyError
 from parley.client.evidence import ReadEvidence, SentFile
 from parley.client.follow_up import Earlier
-from parley.client.opened_session import opened
+from parley.client.opened_session import open_session
 from parley.client.opening import opening_of, read_evidence, spelling
 from parley.client.people import inbox
 from parley.client.show.open_items import OpenItem
@@ -106,7 +106,7 @@ async def heard(client: Client, sid: str) -> AsyncGenerator[tuple[str, Fold], No
             yield text_of(fold.post(post)), fold
 
 
-async def followed(
+async def follow_to_end(
     client: Client,
     sid: str,
     say: Callable[[str, Fold], Awaitable[None]],
@@ -169,7 +169,7 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-async def begun(
+async def open_text_session(
     client: Client, offers: Offers, text: str, given: Mapping[str, Any], files: Sequence[SentFile] = ()
 ) -> str:
     """Open what a program asks in a text; the session's id.
@@ -197,7 +197,7 @@ async def begun(
     found = (await asyncio.to_thread(files_for_all, offer.protocol, files)).plus(*pasted)
     opening = opening_of(question, options, found, offer, before=before, door="mcp")
     with spelling("mcp", opening.protocol):
-        return await opened(client, opening, root=ROOT)
+        return await open_session(client, opening, root=ROOT)
 
 
 def question_of(text: str) -> tuple[str, tuple[Document, ...]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.expert_matching.ask_model import Named, is_unsure, question, settled
+from parley.agents.expert_matching.ask_model import Named, is_unsure, match_from_answer, question
 from parley.agents.expert_matching.keyword_baseline import match
 from parley.agents.expert_matching.matcher import Matcher, matching_encoder
 from parley.agents.prompts.prompting import build
@@ -66,7 +66,7 @@ async def asked(of: RoutingSet, answers: Mapping[int, Named], below: float) -> A
         count += bool(everybody)
         if everybody and n in answers:
             found += 1
-            matched = settled(task, matched, answers[n], everybody, of.specs, "on record")
+            matched = match_from_answer(task, matched, answers[n], everybody, of.specs, "on record")
         result.append(matched)
     return Asked(matches=tuple(result), asked=count, on_record=found)
 

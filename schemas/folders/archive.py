@@ -46,7 +46,7 @@ class TooLarge(FolderError):
     """More files or bytes than a folder may have."""
 
 
-def unpacked(data: bytes) -> Files:
+def unpack_archive(data: bytes) -> Files:
     """The files of an archive: path -> bytes and whether it may be run.
 
     Raises
@@ -81,10 +81,10 @@ def unpacked(data: bytes) -> Files:
 
 def check(data: bytes) -> None:
     """Refuse what `unpacked` refuses."""
-    unpacked(data)
+    unpack_archive(data)
 
 
-def compressed(tar: bytes) -> bytes:
+def compress_tar(tar: bytes) -> bytes:
     """A tar as it travels."""
     return tar if len(tar) <= MOST_BYTES else gzip.compress(tar, compresslevel=9, mtime=0)
 

@@ -45,12 +45,12 @@ REPOSITORY = "it makes a repository, whose hooks and settings run programs"
 def is_repository(part: str) -> bool:
     """Whether one part of a path is a folder of version control, on any file system: NTFS drops spaces and dots at the
     end, what follows a colon names a stream, and HFS+ passes over characters that are not seen."""
-    name = folded(part.partition(":")[0])
+    name = fold_case(part.partition(":")[0])
     return name in REPOSITORIES or bool(_SHORT.fullmatch(name))
 
 
 @lru_cache(8_192)
-def folded(part: str) -> str:
+def fold_case(part: str) -> str:
     """One part of a path, the same for all that are one name to some file system."""
     if not part.isascii():
         visible = "".join(c for c in normalize("NFKC", part) if category(c) != "Cf")
@@ -87,7 +87,7 @@ def bad_name(path: str) -> str:
 
 
 def _reserved(part: str) -> bool:
-    stem = folded(part.partition(".")[0])
+    stem = fold_case(part.partition(".")[0])
     return ":$" in part or bool(_DEVICE.fullmatch(stem))
 
 
@@ -117,12 +117,12 @@ def is_bare(files: Iterable[str], names: Iterable[str]) -> bool:
     names
         Of all that stands in it.
     """
-    return any(folded(n) == HEAD for n in files) and any(map(beside_head, names))
+    return any(fold_case(n) == HEAD for n in files) and any(map(beside_head, names))
 
 
 def beside_head(name: str) -> bool:
     """Whether it makes a repository of a folder that holds HEAD."""
-    return folded(name) in _BESIDE_HEAD
+    return fold_case(name) in _BESIDE_HEAD
 
 
 class Tree:
@@ -144,7 +144,7 @@ class Tree:
         at, key = "", ""
         parts = path.split("/")
         for i, part in enumerate(parts, 1):
-            over, at, small = key, f"{at}/{part}" if at else part, folded(part)
+            over, at, small = key, f"{at}/{part}" if at else part, fold_case(part)
             key = f"{key}/{small}" if key else small
             as_folder = folder or i < len(parts)
             if key not in self._spellings:

@@ -53,7 +53,7 @@ _BULK = re.compile(r"(?<=base64,)[^\"]+|(?<=<style>).*?(?=</style>)", re.DOTALL)
 """Of a page in one file: pictures and the style sheet, which nobody reads."""
 FORMS: dict[str, Callable[[Record], str]] = {
     "screen.txt": screen,
-    "explain.txt": lambda record: "\n".join(explain.words(record)) + "\n",
+    "explain.txt": lambda record: "\n".join(explain.explanation_lines(record)) + "\n",
     "md": lambda record: "\n".join(terminal.markdown(record)) + "\n",
     "html": lambda record: _BULK.sub("...", "\n".join(html.html(record))) + "\n",
     "json": page,

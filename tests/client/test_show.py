@@ -86,7 +86,7 @@ def everywhere(record: Record) -> Iterator[str]:
     """All that is shown of it."""
     yield "\n".join(show(record))
     yield "\n".join(markdown(fold_of(record, everything=True)))
-    yield "\n".join(explain.words(record, "all"))
+    yield "\n".join(explain.explanation_lines(record, "all"))
     yield "\n".join(html.html(record))
 
 
@@ -190,7 +190,7 @@ def test_seats_of_one_model_family_are_named(families: tuple[str, ...], cautions
     opened = msgspec.structs.replace(first.event, seats=seats)
     entries = (msgspec.structs.replace(first, event=opened), *others)
     record = Record(sid="s1", entries=tuple(msgspec.json.encode(e).decode() for e in entries))
-    assert sum("of one model family" in text for text in explain.words(record)) == cautions
+    assert sum("of one model family" in text for text in explain.explanation_lines(record)) == cautions
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from parley.agents.tools.unwanted import biggest
 from parley.bus import accounts
 from parley.client import task_folder
 from parley.client.errors import BadInput
-from parley.schemas.folders.archive import unpacked
+from parley.schemas.folders.archive import unpack_archive
 from parley.stack import keys
 
 GIT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
@@ -27,7 +27,7 @@ def made(root: Path, /, *files: str, **rules: str) -> Path:
 
 
 def sent(root: Path) -> set[str]:
-    return set(unpacked(task_folder.read_folder(root).data))
+    return set(unpack_archive(task_folder.read_folder(root).data))
 
 
 def words(root: Path) -> str:

@@ -17,7 +17,7 @@ import parley
 from parley import settings
 from parley.agents.context import Shown
 from parley.agents.model.base import ModelError, ModelMisconfigured, ModelRefused
-from parley.agents.models.function import seated
+from parley.agents.models.function import agents_by_queue
 from parley.planned import foreground
 from parley.planned.plan import plan_of
 from parley.schemas.post import Post
@@ -153,9 +153,9 @@ def test_only_a_coroutine_of_a_known_role_is_an_agent() -> None:
 def test_functions_take_the_first_free_queues_of_their_role() -> None:
     queues = [row.queue for row in rows_of("consensus")]
     named = parley.agent(role="panelist", queue="panelist_1")(canary.function)
-    assert seated([canary, named], queues) == {"panelist_1": named, "panelist_2": canary}
+    assert agents_by_queue([canary, named], queues) == {"panelist_1": named, "panelist_2": canary}
     with pytest.raises(ModelMisconfigured, match="no free queue of role panelist; it has"):
-        seated([canary] * 4, queues)
+        agents_by_queue([canary] * 4, queues)
 
 
 async def test_functions_hold_seats_of_a_stack_of_ones_own() -> None:

@@ -20,11 +20,11 @@ from parley.agents.tools.folder import archive
 from parley.client import strict_files
 from parley.client.errors import BadInput
 from parley.client.protocols.maci import signals_file
-from parley.client.records import Altered, parsed, result_of
+from parley.client.records import Altered, parse_record, result_of
 from parley.client.rendering import documents, terminal
 from parley.client.view.fold import fold_of
 from parley.schemas import export, log
-from parley.schemas.folders.archive import FolderError, unpacked
+from parley.schemas.folders.archive import FolderError, unpack_archive
 from parley.schemas.wire import InvalidValue, SchemaError, Undecodable, compact, decode, encode, nested_too_deep
 from tests.fuzz.mutate import WORDS, mutated
 from tests.protocols.maci.test_signals_file import DEBATE
@@ -206,13 +206,13 @@ def _make_archive(rng: random.Random) -> bytes:
 
 def _read_archive(data: bytes) -> bool:
     try:
-        files = unpacked(data)
+        files = unpack_archive(data)
     except FolderError as error:
         assert len(str(error)) < 1_000
         return False
     assert files == archives.as_tarfile_reads(data), "two readers, one folder"
     assert sum(len(content) for content, _ in files.values()) <= len(data)
-    assert unpacked(archive(files)) == files
+    assert unpack_archive(archive(files)) == files
     return True
 
 
@@ -236,11 +236,11 @@ def _make_record(rng: random.Random) -> bytes:
 
 def _read_record(data: bytes) -> bool:
     try:
-        signals_file.run(*signals_file._parsed(strict_files.loaded(data)))
+        signals_file.run(*signals_file._parsed(strict_files.load_json(data)))
     except InvalidValue as error:
         str(error).encode()
     try:
-        record = parsed(data, "file")
+        record = parse_record(data, "file")
         fold = fold_of(record)
         result_of(record)
     except (BadInput, Altered) as error:

@@ -17,7 +17,7 @@ from parley.agents.hands.catalogue import Hand, TurnLimits
 from parley.agents.hands.hand import AgentHands
 from parley.agents.model.base import ModelRefused, ModelUnavailable
 from parley.agents.tools import sandbox
-from parley.agents.tools.folder import unpacked
+from parley.agents.tools.folder import unpack_archive
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.protocols.madp.work import Checked, Finding, ReviewBrief, Support
 from parley.schemas.routing import Task
@@ -45,7 +45,7 @@ async def test_its_work_is_what_the_folder_is_and_its_tokens_what_the_provider_c
         assert (found.outcome, found.output, found.performed) == ("done", "I fixed it. 12 tests pass.", True)
         assert found.diff.count("diff --git") == 1 and "-print('hi')\n+print(1)" in found.diff, "no litter"
         assert found.folder is not None
-        assert unpacked(await done.artifacts.get(found.folder.id)) == {"app.py": (b"print(1)\n", False)}
+        assert unpack_archive(await done.artifacts.get(found.folder.id)) == {"app.py": (b"print(1)\n", False)}
         assert (used.calls, used.input_tokens + used.output_tokens) == (3, server.counted)
         call = found.calls[0]
         assert (len(found.calls), call.server, call.tool, call.ok) == (1, "hands", "tiny", True)
@@ -186,7 +186,7 @@ async def test_long_output_is_kept_beside_the_log(tmp_path: Path) -> None:
     call, results = done.work.calls[0], done.work.results
     assert call.result.startswith("exit 0\n\n") and call.result.endswith("the end") and len(call.result) <= 2_000
     assert results is not None and isinstance(call.whole, str)
-    assert unpacked(await done.artifacts.get(results.id))[call.whole][0].count(b"line") == 3_000
+    assert unpack_archive(await done.artifacts.get(results.id))[call.whole][0].count(b"line") == 3_000
 
 
 _WORKER = """

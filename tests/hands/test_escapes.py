@@ -11,7 +11,7 @@ import pytest
 from parley.agents.hands.catalogue import TurnLimits
 from parley.agents.model.base import ModelRefused
 from parley.agents.tools import sandbox
-from parley.agents.tools.folder import unpacked
+from parley.agents.tools.folder import unpack_archive
 from tests.hands.stub import KEY, Server, model, texts
 from tests.hands.support import Turn, tiny, turn
 
@@ -134,7 +134,7 @@ open('app.py', 'w').write('new')
 """
     done, _ = await tried(tmp_path, code)
     assert done.work.folder is not None
-    assert list(unpacked(await done.artifacts.get(done.work.folder.id))) == ["app.py"]
+    assert list(unpack_archive(await done.artifacts.get(done.work.folder.id))) == ["app.py"]
 
 
 async def test_it_gains_no_rights(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ print([x.split()[1] for x in open('/proc/self/status') if x.startswith(('CapEff'
     lines = printed.split("\n")
     assert lines[:4] == ["no", "no", "-1 -1", "65534"] and lines[4] == "['0000000000000000', '1']"
     assert done.work.folder is not None
-    modes = unpacked(await done.artifacts.get(done.work.folder.id))
+    modes = unpack_archive(await done.artifacts.get(done.work.folder.id))
     assert set(modes) == {"app.py", "sh"}
 
 
@@ -210,7 +210,7 @@ open('app.py', 'w').write('new')
 """
     done, _ = await tried(tmp_path, code)
     assert done.work.folder is not None
-    assert list(unpacked(await done.artifacts.get(done.work.folder.id))) == ["app.py"]
+    assert list(unpack_archive(await done.artifacts.get(done.work.folder.id))) == ["app.py"]
     assert "secret" not in done.work.diff and "root:" not in done.work.diff
     told = done.work.calls[-1]
     assert (told.tool, told.ok) == ("(folder)", False) and "'a' is removed: a symbolic link" in told.result

@@ -108,7 +108,7 @@ def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
     absent = settings(tmp_path)
     wanted = "there is no file .*learned.json; parley reliability learn --file writes one"
     for uses in (
-        lambda: asked_with(absent), lambda: learning.listed(absent),
+        lambda: asked_with(absent), lambda: learning.list_records(absent),
         lambda: offers_of(plan_of(absent)),
     ):  # fmt: skip
         with pytest.raises(BadInput, match=wanted):
@@ -126,7 +126,7 @@ def test_learning_where_no_session_ever_was_keeps_what_is_known(tmp_path: Path) 
     assert (found.sessions, found.kept) == (0, 1)
     again = parley.learn(state=tmp_path / "state", learned=tmp_path / "learned.json")
     assert again == found, "the Python API does the same"
-    words = "\n".join(learning.table_words(learning.listed(given), on=True))
+    words = "\n".join(learning.table_words(learning.list_records(given), on=True))
     assert "model m" in words
 
 
@@ -138,18 +138,18 @@ async def test_without_a_file_nothing_is_learned() -> None:
 def test_a_kind_of_which_nothing_is_known_is_told_from_knowing_nobody(tmp_path: Path) -> None:
     keep(tmp_path, verdicts(1, 1))
     given = settings(tmp_path)
-    told = "\n".join(learning.table_words(learning.listed(given, "nope"), True, "nope", learning.kinds(given)))
+    told = "\n".join(learning.table_words(learning.list_records(given, "nope"), True, "nope", learning.kinds(given)))
     assert told.startswith("nothing is known of the kind nope; kinds with a record: law.")
-    assert "from 1 session;" in "\n".join(learning.table_words(learning.listed(given), on=True))
+    assert "from 1 session;" in "\n".join(learning.table_words(learning.list_records(given), on=True))
     nothing = load(None, {"state": str(tmp_path / "empty")})
-    (nobody,) = learning.table_words(learning.listed(nothing, "nope"), True, "nope")
+    (nobody,) = learning.table_words(learning.list_records(nothing, "nope"), True, "nope")
     assert nobody.startswith("nothing is known of any member")
 
 
 def test_a_bus_elsewhere_keeps_no_file_unless_one_is_named() -> None:
     elsewhere = load(None, {"nats": {"url": "nats://bus:4222", "creds": "owner.json"}})
     with pytest.raises(BadInput, match="name one, --file FILE"):
-        learning.listed(elsewhere)
+        learning.list_records(elsewhere)
 
 
 def test_the_words_say_whose_record_counted_and_what_is_not_calibrated() -> None:

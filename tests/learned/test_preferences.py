@@ -43,7 +43,7 @@ def test_three_choices_move_the_fourth_lead_and_it_is_explained() -> None:
     assert p.consensus["rationale"] == why and p.excluded() == {SRE: why}
     p.reply(IMPL, done())
     p.approve()
-    told = "\n".join(explain.words(Record(sid="s1", entries=tuple(encode(e).decode() for e in p.entries))))
+    told = "\n".join(explain.explanation_lines(Record(sid="s1", entries=tuple(encode(e).decode() for e in p.entries))))
     assert f"Three times in this folder you chose {IMPL} for such a task." in told
     found = replay(PROTOCOLS.get, "s1", [encode(entry) for entry in p.entries])
     assert encode(found.session) == encode(p.session), "a replay needs no file"

@@ -8,10 +8,10 @@ import pytest
 
 from parley.client.errors import BadInput
 from parley.client.learned import store
-from parley.client.learned.thresholds import Dials, compared, defaults, end, ends, found
+from parley.client.learned.thresholds import Dials, compare_settings, defaults, end, ends, found
 from parley.client.learned.verdicts import KnownOutcome, PanelRound
 from parley.client.opening import Offer, opening_of
-from parley.client.records import opening, parsed
+from parley.client.records import opening, parse_record
 from tests.parley.support import Front
 
 
@@ -51,9 +51,9 @@ def test_ends_are_counted_and_compared_where_both_are_known() -> None:
     ]
     told = ends(sessions, dials(67))
     assert (told.right, told.wrong, told.none, told.unknown, told.rounds) == (1, 1, 0, 1, 1.0)
-    against = compared(sessions, dials(67))
+    against = compare_settings(sessions, dials(67))
     assert (against.sessions, against.better) == (2, 0.0) and against.low == -against.high < 0
-    assert compared([], defaults()).sessions == 0
+    assert compare_settings([], defaults()).sessions == 0
 
 
 def panels(right: int, wrong: int, kind: str = "law") -> list[KnownOutcome]:
@@ -116,7 +116,7 @@ def test_applied_thresholds_open_new_sessions_of_the_kind_until_they_are_taken_b
         assert code in (0, 3), err
         session = json.loads(out)["session"]
         log = front.run("sessions", "export", session)[1]
-        return dict(opening(parsed(log.encode(), "log")).settings), session
+        return dict(opening(parse_record(log.encode(), "log")).settings), session
 
     settings, session = asked("--kind", "law")
     assert (settings["threshold"], settings["quorum"]) == (60, 2)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from parley.client.api import connected
+from parley.client.api import open_client
 from parley.follow import follow
 from parley.planned.local_stack import LocalParley
 from parley.schemas import log
@@ -94,7 +94,7 @@ async def test_text_is_live_before_its_reply_is_taken_and_never_in_the_blind_rou
     heard = Heard()
     with aimock(tmp_path, fixtures(chunk_ms=20)) as server:
         stack = Stack(agents=rows_of("consensus"), env=variables(server.url))
-        async with Lease(stack) as lease, connected(lease.url, lease.credentials(OWNER), 30.0) as client:
+        async with Lease(stack) as lease, open_client(lease.url, lease.credentials(OWNER), 30.0) as client:
             sid = await client.open(OpenSession(question=QUESTION, protocol="consensus"))
             await follow(LocalParley(client, lease), sid, heard, can_leave=False)
             entries = [decode(e.encode(), log.Entry) for e in await client.log(sid)]

@@ -30,7 +30,7 @@ from parley.schemas.expert import expert_of, pin, queue_of
 from parley.schemas.presence import Announcement, ExpertHere, Workers
 from parley.stack import keys
 from parley.stack.lease import Lease, Stack
-from parley.stack.queues.making import made
+from parley.stack.queues.making import make_units
 from parley.stack.rows import AgentRow, rows_of
 from parley.stack.services import spec_of
 from tests.parley.support import Front, until
@@ -467,7 +467,7 @@ def test_an_expert_with_another_specification_has_another_queue(tmp_path: Path) 
     own = tmp_path / "sre.yaml"
     own.write_text((experts.BUILTIN / "sre.yaml").read_text().replace('version: "1.0.0"', 'version: "9.0.0"'))
     rows = [AgentRow(queue="expert_sre", spec=spec) for spec in (str(own), "")]
-    mine, shipped = (made([row], {}, b"s")[0].unit.members[0] for row in rows)
+    mine, shipped = (make_units([row], {}, b"s")[0].unit.members[0] for row in rows)
     assert (mine.role, mine.pin) == ("expert", pin(experts.load_spec(own))) and expert_of(mine.variant) == "sre"
     assert (bool(mine.identity), shipped.identity, shipped.pin) == (True, "", "")
 

@@ -42,7 +42,7 @@ def accounts(record: Record, *, everything: bool = False) -> list[str]:
         live += [f"  {notice.text}" for notice in fold.notices()]
     card = fold.answer()
     live += bare([*end_lines(fold), *(x for p in (card.parts if card else ()) for x in part_lines(p))])
-    return ["\n".join(live), "\n".join(explain.words(record, "all"))]
+    return ["\n".join(live), "\n".join(explain.explanation_lines(record, "all"))]
 
 
 def told(record: Record, pattern: str, **more: bool) -> None:
@@ -54,7 +54,8 @@ def told(record: Record, pattern: str, **more: bool) -> None:
 
 
 def explained(record: Record, pattern: str) -> None:
-    assert re.search(pattern, "\n".join(explain.words(record, "all")), re.M), "\n".join(explain.words(record, "all"))
+    text = "\n".join(explain.explanation_lines(record, "all"))
+    assert re.search(pattern, text, re.M), text
 
 
 # ---------------------------------------------------------------- maci

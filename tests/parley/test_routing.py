@@ -12,7 +12,7 @@ from parley.agents.protocols.madp.reactions import own_score
 from parley.client.errors import BadInput
 from parley.client.protocols.madp.routing_preview import RoutingPreview
 from parley.client.setup.expert_choice import Route
-from parley.routing import route, words
+from parley.routing import route, route_lines
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 from parley.schemas.routing import Task
 from tests.support.forks import run as command
@@ -110,7 +110,7 @@ def test_what_experts_say_of_themselves_reaches_no_terminal_as_a_command(tmp_pat
     (tmp_path / "x.yaml").write_text(spec + '  deliberation: {claim: "I \\e[2J own"}\n')
     code, out, err = command("route", "the tap", "--experts", str(tmp_path))
     assert code == 2 and out == "" and "control character U+001B" in err
-    assert all("\x1b" not in text for text in words(routed("the tap", words=True)))
+    assert all("\x1b" not in text for text in route_lines(routed("the tap", words=True)))
 
 
 # ---------------------------------------------------------------- bad input

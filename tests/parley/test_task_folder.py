@@ -140,7 +140,7 @@ def test_of_a_folder_that_is_too_much_large_files_stay_and_are_named(sent: SentF
 @pytest.mark.slow
 def test_a_checkout_of_this_project_can_be_sent() -> None:
     root = Path(__file__).parents[2]
-    found = folders.unpacked(task_folder.read_folder(root).data)
+    found = folders.unpack_archive(task_folder.read_folder(root).data)
     assert "parley/client/task_folder.py" in found and not any(
         p.startswith((".venv", ".git/", ".cache")) for p in found
     )

@@ -8,7 +8,7 @@ from typing import Any
 from parley.bus import streams
 from parley.bus.accounts import User, mint, publics, table, write_private
 from parley.bus.embedded import EmbeddedServer
-from parley.bus.rendered import renewed
+from parley.bus.rendered import replace_users
 from parley.stack import keys
 from tests.support.engine import Engine
 
@@ -67,7 +67,7 @@ class Target(Engine):
     def loosen(self) -> None:
         """The broker grants `client` the sessions of `client_2`; its credentials do not say so."""
         looser, public = self._table({**READERS, "client": ("client_2",)}), publics(self.credentials)
-        self.change(lambda config: config.update(renewed(config, looser, public)))
+        self.change(lambda config: config.update(replace_users(config, looser, public)))
 
     def change(self, change: Change) -> None:
         """Another change of the configuration, which the running server reads."""

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from parley.agents.tools.folder import TaskFolder, archive
 from parley.client import task_folder
 from parley.client.task_folder import NotApplied, SentFolder
-from parley.schemas.folders.archive import BadArchive, FolderError, TooLarge, unpacked
+from parley.schemas.folders.archive import BadArchive, FolderError, TooLarge, unpack_archive
 from parley.schemas.folders.archive import Files as Archived
 
 Files = dict[str, tuple[bytes, bool]]
@@ -182,13 +182,13 @@ def repository(folder: Path, **variables: str) -> bool:
 def test_nothing_outside_and_no_repository(entries: list[tuple[str, bytes, bytes, int]], form: int) -> None:
     data = packed(entries, form)
     try:
-        files = unpacked(data)
+        files = unpack_archive(data)
     except FolderError as error:
         event(f"refused: {str(error).rpartition(': ')[2][:40]}")
         return
     event("taken")
     assert files == as_tarfile_reads(data), "two readers, one folder"
-    assert unpacked(archive(files)) == files
+    assert unpack_archive(archive(files)) == files
     with TaskFolder(data) as folder:
         assert os.listdir(folder.root.parent) in (["task", "home"], ["home", "task"])
         assert os.listdir(folder.home) == []
@@ -213,7 +213,7 @@ TREE = st.dictionaries(
 def test_what_git_takes_as_a_repository_is_refused(files: Archived) -> None:
     """The other way round: the same files are laid there by hand, and git is asked."""
     try:
-        unpacked(archive(files))
+        unpack_archive(archive(files))
     except FolderError:
         event("refused")
         return
@@ -239,7 +239,7 @@ def test_what_git_takes_as_a_repository_is_refused(files: Archived) -> None:
 def test_names_that_make_a_repository(names: tuple[str, ...]) -> None:
     for order in (names, names[::-1]):
         with pytest.raises(BadArchive, match=r"repository|one name to some file systems"):
-            unpacked(packed([(name, tarfile.REGTYPE, b"x", 0o644) for name in order]))
+            unpack_archive(packed([(name, tarfile.REGTYPE, b"x", 0o644) for name in order]))
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_names_that_make_a_repository(names: tuple[str, ...]) -> None:
      (".github/x", ".gitattributes"), ("a/HEAD", "b/objects/x", "refs/y"), ("...", "a b", "é", "x~1", "aux-1/x")],
 )  # fmt: skip
 def test_names_that_make_none(names: tuple[str, ...]) -> None:
-    assert set(unpacked(archive({name: (b"x", False) for name in names}))) == set(names)
+    assert set(unpack_archive(archive({name: (b"x", False) for name in names}))) == set(names)
 
 
 @pytest.mark.parametrize(
@@ -265,14 +265,14 @@ def test_names_that_make_none(names: tuple[str, ...]) -> None:
 )  # fmt: skip
 def test_names_that_may_not_stand_there(names: tuple[str, ...], why: str) -> None:
     with pytest.raises(BadArchive, match=why):
-        unpacked(packed([(name, tarfile.REGTYPE, b"x", 0o644) for name in names]))
+        unpack_archive(packed([(name, tarfile.REGTYPE, b"x", 0o644) for name in names]))
 
 
 def test_nothing_grows_while_it_is_unpacked() -> None:
     big = archive({"zeros": (bytes(3_000_000), False)})
     for shrunk in (gzip.compress(big), bz2.compress(big), lzma.compress(big)):
         with pytest.raises(BadArchive, match="it is no tar"):
-            unpacked(shrunk)
+            unpack_archive(shrunk)
     for key, value in (("size", "4000000000"), ("GNU.sparse.realsize", "4000000000"), ("linkpath", "/etc/passwd")):
         buffer = io.BytesIO()
         with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as tar:
@@ -280,41 +280,41 @@ def test_nothing_grows_while_it_is_unpacked() -> None:
             entry.pax_headers = {key: value}
             tar.addfile(entry)
         with pytest.raises(BadArchive, match=f"a record '{key}' is not taken"):
-            unpacked(buffer.getvalue())
+            unpack_archive(buffer.getvalue())
     entry = tarfile.TarInfo("a")
     entry.size = 8 * 10**9
     with pytest.raises(BadArchive, match="an entry is cut"):
-        unpacked(entry.tobuf(tarfile.USTAR_FORMAT) + bytes(1_024))
+        unpack_archive(entry.tobuf(tarfile.USTAR_FORMAT) + bytes(1_024))
     entry.size = 10**12
     with pytest.raises(BadArchive, match="a number is none"):
-        unpacked(entry.tobuf(tarfile.GNU_FORMAT) + bytes(1_024))
+        unpack_archive(entry.tobuf(tarfile.GNU_FORMAT) + bytes(1_024))
 
 
 def test_one_that_is_too_long_to_travel_is_compressed_and_bounded_when_it_is_unpacked() -> None:
     files = {"zeros": (bytes(6_000_000), False), "a": (b"a", True)}
     data = archive(files)
-    assert len(data) < 100_000 and unpacked(data) == files == as_tarfile_reads(gzip.decompress(data))
+    assert len(data) < 100_000 and unpack_archive(data) == files == as_tarfile_reads(gzip.decompress(data))
     assert archive(files) == data, "the same files, the same bytes"
     with pytest.raises(TooLarge, match="more than 20,000,000 bytes when it is unpacked"):
-        unpacked(gzip.compress(bytes(4_000_000_000 // 100)))
+        unpack_archive(gzip.compress(bytes(4_000_000_000 // 100)))
     for wrong in (data + b"x", data + data, data[:-4], gzip.compress(data), data[:40] + b"\xff" + data[41:]):
         with pytest.raises(BadArchive, match="no tar"):
-            unpacked(wrong)
+            unpack_archive(wrong)
 
 
 def test_few_files_make_few_folders() -> None:
     """Of 512 bytes a file: without a limit 4 MB would be 300,000 folders."""
     deep = "/".join("d" for _ in range(95))
     with pytest.raises(TooLarge, match="4,000 files in 4,000 folders"):
-        unpacked(archive({f"{i}/{deep}": (b"", False) for i in range(100)}))
+        unpack_archive(archive({f"{i}/{deep}": (b"", False) for i in range(100)}))
 
 
 def test_what_stands_after_the_end_is_refused() -> None:
     one = archive({"a": (b"a", False)})
     with pytest.raises(BadArchive, match="something stands at its end"):
-        unpacked(one + archive({".git/config": (b"x", False)}))
+        unpack_archive(one + archive({".git/config": (b"x", False)}))
     with pytest.raises(BadArchive, match="its end is missing"):
-        unpacked(one.rstrip(b"\x00") + bytes(511 - len(one.rstrip(b"\x00")) % 512))
+        unpack_archive(one.rstrip(b"\x00") + bytes(511 - len(one.rstrip(b"\x00")) % 512))
 
 
 SEEDS = (

@@ -14,7 +14,7 @@ from parley.client.errors import BadInput
 from parley.client.records import read_record, record_of
 from parley.schemas.post import SessionRow
 from parley.schemas.wire import MAX_DEPTH, nested_too_deep
-from parley.sessions import absent
+from parley.sessions import why_no_record
 from parley.settings import Settings
 from parley.web.principals import cookie_key
 from tests.support.debater import CRITIC, panel
@@ -267,9 +267,9 @@ def test_a_lost_record_is_not_called_a_refusal() -> None:
         session="s1", seq=1, protocol="consensus", question="q", status="finished", reason="threshold", opened_ns=1,
         closed_ns=2,
     )  # fmt: skip
-    said = str(absent("s1", row, Settings()))
+    said = str(why_no_record("s1", row, Settings()))
     assert said.startswith("session: its record is lost: session s1 ended (threshold), and the bus has nothing of")
-    refusal = str(absent("s1", msgspec.structs.replace(row, status="refused", reason="no seat"), Settings()))
+    refusal = str(why_no_record("s1", msgspec.structs.replace(row, status="refused", reason="no seat"), Settings()))
     assert refusal.endswith("session s1 was refused: no seat")
 
 

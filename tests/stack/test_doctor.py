@@ -13,7 +13,7 @@ import pytest
 from parley.agents.specs import load as load_spec
 from parley.bus.accounts import write_private
 from parley.bus.cluster import certificates
-from parley.client.api import connected
+from parley.client.api import open_client
 from parley.client.errors import Unreachable
 from parley.doctor import checks, screen, servers
 from parley.doctor.report import Report, ServerFound
@@ -70,7 +70,7 @@ async def test_without_a_majority_it_says_what_it_does_not_know(cluster: Cluster
     assert report.bus.status == "missing" and "1 of 3 servers" in report.bus.what and "2 are needed" in report.bus.what
     assert report.moderators.status == "unknown" and report.moderators.what.startswith("not known, because")
     assert {role.status for role in report.roles} == {"unknown"}
-    lines = list(screen.words(report))
+    lines = list(screen.report_lines(report))
     assert not [line for line in lines if "every role is served" in line]
     (agents,) = (line for line in lines if line.startswith("agents"))
     assert "not known, because the bus does not serve" in agents
@@ -93,7 +93,7 @@ async def test_a_command_does_not_wait_for_servers(cluster: Cluster) -> None:
     creds = cluster.nats.folder.parent / "owner.json"
     settings = load(None, {"nats": {"url": cluster.url, "creds": creds}})
     with _frozen(cluster, 1, 2):
-        async with connected(cluster.url, creds, 600.0, lacking_s=0.5) as client:
+        async with open_client(cluster.url, creds, 600.0, lacking_s=0.5) as client:
             with pytest.raises(Unreachable, match="no majority: 1 of 3 servers is there") as ended:
                 await client.row("s1")
         told = re.search(r"no moderator answered within (\d+) s", str(ended.value))
@@ -173,7 +173,7 @@ async def test_experts_are_seen_and_a_services_key_says_whether_it_reaches_the_b
     async def said(url: str, user: str) -> tuple[Report, str]:
         nats = {"url": url, "creds": keys / f"{user}.json"}
         report = await checks.examine(plan_of(load(None, {"nats": nats, "protocol": "madp"})))
-        return report, "\n".join(screen.words(report))
+        return report, "\n".join(screen.report_lines(report))
 
     queues = {"helper": "helper", "expert_sre": "expert"}
     async with Engine(tmp_path / "bus", queues, pins={"expert_sre": load_spec("expert_sre").pin}) as target:

@@ -177,7 +177,7 @@ def test_names_tell_nothing_of_a_key() -> None:
     names = {
         made.unit.members[0].variant
         for secret, key in itertools.product((b"one", b"two"), ("k", "l"))
-        for made in making.made([row], {**environ, "OPENAI_API_KEY": key}, secret)
+        for made in making.make_units([row], {**environ, "OPENAI_API_KEY": key}, secret)
     }
     assert len(names) == 4
 

@@ -13,7 +13,7 @@ from parley.client.protocols import all_setups
 from parley.planned.plan import plan_of
 from parley.settings import Settings
 from parley.stack.lease import read_running
-from parley.stack.queues.making import made
+from parley.stack.queues.making import make_units
 from parley.stack.rows import SHARED, rows_of_all
 from parley.stack.servers import SEVERAL, Servers, cluster_of
 from tests.outcomes.test_command import fetch
@@ -115,7 +115,7 @@ def test_no_process_serves_both_teams_and_nothing_beside_a_team() -> None:
 
 def test_a_seat_with_a_key_of_its_own_has_a_process_of_its_own() -> None:
     environ = {"LLM_PROVIDER": "openai", "LLM_MODEL": "m", "OPENAI_API_KEY": "k", "PANELIST_2_LLM_API_KEY": "another"}
-    made_of = [found.unit for found in made(rows_of_all({}), environ, b"s")]
+    made_of = [found.unit for found in make_units(rows_of_all({}), environ, b"s")]
     units = {member.queue: unit.name for unit in made_of for member in unit.members}
     assert units["panelist_2"] != units["panelist_1"] == units["panelist_3"] == SHARED
 

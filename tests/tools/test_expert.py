@@ -14,7 +14,7 @@ from parley.agents.protocols.madp.expert_worker import fitting
 from parley.agents.protocols.madp.kinds import ReviewReply, ReviewStep, SupportStep, WorkReply, WorkStep
 from parley.agents.protocols.madp.reply_diff import diff_in
 from parley.agents.tools.allow import load, shipped
-from parley.agents.tools.folder import unpacked
+from parley.agents.tools.folder import unpack_archive
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.artifact import Artifact
 from parley.schemas.protocols.madp.messages import Challenge, Claim, WordsBrief
@@ -48,7 +48,7 @@ async def test_a_model_edits_files_and_hands_in_folder_diff_and_calls(tmp_path: 
     ]  # fmt: skip
     assert "-print('hi')\n+print('hello')" in found.diff
     assert found.folder is not None and found.folder.id != start.id
-    assert unpacked(await artifacts.get(found.folder.id)) == {"app.py": (b"print('hello')\n", False)}
+    assert unpack_archive(await artifacts.get(found.folder.id)) == {"app.py": (b"print('hello')\n", False)}
     assert await artifacts.get(start.id) == APP, "what it began with stays"
     assert (done.usage.calls, done.usage.input_tokens) == (3, 30), "all steps are counted"
     assert [s.reply for s in model.shown] == [WorkStep] * 3

@@ -21,7 +21,7 @@ from parley.agents.tools.folder import (
     diff,
     pack,
     sweep,
-    unpacked,
+    unpack_archive,
 )
 from parley.agents.tools.paths import Outside, inside
 
@@ -73,7 +73,7 @@ def test_what_is_no_archive_of_plain_files_is_refused(data: bytes, why: str) -> 
 
 def test_limits_are_named() -> None:
     with pytest.raises(TooLarge, match="allowed are at most 4,000,000"):
-        unpacked(b"x" * 4_000_001)
+        unpack_archive(b"x" * 4_000_001)
     with pytest.raises(TooLarge, match="4,001 files, the limit is 4,000"):
         archive({f"f{i}": (b"", False) for i in range(4_001)})
     with pytest.raises(TooLarge, match="as an archive, the limit is 20,000,000"):
@@ -85,13 +85,13 @@ def test_limits_are_named() -> None:
     info.size = 10**12
     sparse[:512] = info.tobuf(tarfile.GNU_FORMAT)
     with pytest.raises((TooLarge, BadArchive)):
-        unpacked(bytes(sparse))
+        unpack_archive(bytes(sparse))
 
 
 def test_the_same_files_are_the_same_bytes_and_come_back() -> None:
     files: Files = {"b/run.sh": (b"#!/bin/sh\n", True), "a ü.txt": (b"\xff\x00", False), "e": (b"", False)}
     data = archive(files)
-    assert data == archive(dict(reversed(list(files.items())))) and unpacked(data) == files
+    assert data == archive(dict(reversed(list(files.items())))) and unpack_archive(data) == files
     with TaskFolder(data) as one, TaskFolder(data) as two:
         assert one.root != two.root and one.look() == two.look() == files and not one.changed
         assert one.pack() == data
@@ -156,7 +156,7 @@ def test_what_is_the_same_to_some_file_systems_gives_way_to_what_was_there() -> 
         told = folder.clean()
         assert [t.partition(" ")[0] for t in told] == ["'B'", "'b/READ.me'", "'b/ﬁ'"]
         assert "are one name to some file systems" in told[0]
-        assert set(folder.look()) == {"b/read.me", "b/fi"} and unpacked(folder.pack()) == folder.look()
+        assert set(folder.look()) == {"b/read.me", "b/fi"} and unpack_archive(folder.pack()) == folder.look()
 
 
 def test_a_folder_that_was_replaced_is_an_error(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_a_working_copy_is_packed_without_what_it_may_not_have(tmp_path: Path) -
     (tmp_path / "a").write_text("a")
     os.symlink("a", tmp_path / "link")
     data, left_out = pack(tmp_path)
-    assert unpacked(data) == {"a": (b"a", False)}
+    assert unpack_archive(data) == {"a": (b"a", False)}
     told = "".join(map(str, left_out))
     assert len(left_out) == 2 and "'.git'" in told and "symbolic link" in told
 

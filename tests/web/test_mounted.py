@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 
 import parley
-from parley.serving.serving import address_of, bound, server_of
+from parley.serving.serving import address_of, listening_socket, server_of
 from tests.web.page.site import CHROMIUM, needed
 
 AT = "/tools/parley"
@@ -43,7 +43,7 @@ async def site() -> AsyncIterator[tuple[str, parley.WebApp]]:
     app = Starlette(routes=[Route("/own", own), Mount(AT, web)], lifespan=web.lifespan)
     with pytest.raises(RuntimeError, match="lifespan"):
         _ = web.parley
-    listening = bound("127.0.0.1", 0)
+    listening = listening_socket("127.0.0.1", 0)
     server = server_of(app)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     await server.answers.wait()

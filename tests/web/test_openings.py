@@ -22,7 +22,7 @@ from parley.client.api import Parley
 from parley.client.errors import BadInput
 from parley.client.setup.options import SESSION, taken
 from parley.planned.plan import plan_of
-from parley.question import asked
+from parley.question import read_request
 from parley.run import Run
 from parley.schemas.session import OpenSession
 from parley.serving.offered_models import offers_of
@@ -48,7 +48,7 @@ async def _ask(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenS
     typed = {name: value for name, value in typed.items() if is_given(value)}
     text, document, _ = document_of([TEXT], typed, {})
     settings = load(None, {**_where(tmp_path), "protocol": given["protocol"]})
-    return asked(Run(plan=plan_of(settings)), text, document, typed)[0]
+    return read_request(Run(plan=plan_of(settings)), text, document, typed)[0]
 
 
 async def _page(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenSession:
@@ -193,7 +193,7 @@ def test_settings_of_another_protocol_are_refused_also_from_set(tmp_path: Path) 
     _, document, _ = document_of([TEXT], {}, sets)
     run = Run(plan=plan_of(load(None, {**_where(tmp_path), "protocol": "consensus", **sets})))
     with pytest.raises(BadInput, match=r"^critic\.round_limit is not for consensus, but for critic$"):
-        asked(run, TEXT, document, {})
+        read_request(run, TEXT, document, {})
 
 
 async def test_a_task_without_a_folder_gets_no_tools_that_are_for_one(documents: Path) -> None:

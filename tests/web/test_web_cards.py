@@ -14,14 +14,14 @@ from parley.agents.turn_kinds.blank import blank
 from parley.bus.channels import CLIENTS, may_read
 from parley.client.records import posts_of, read_record
 from parley.client.show.card import Quote
-from parley.client.view.fold import Fold, folded
+from parley.client.view.fold import Fold, fold_log
 from parley.client.view.passages import Marked, number_of, passages
 from parley.schemas.protocols.consensus import Offered, Position, SignBrief
 from parley.schemas.session import Document
 from parley.schemas.text import stands_in
 from parley.web.page.shapes import HumanField, PageSession
 from parley.web.page.snapshot import session
-from parley.web.page.turn_fields import asked, fields_of
+from parley.web.page.turn_fields import fields_of, turn_request_text
 
 LOGS = {f"{p.parent.name}-{p.stem}": p for p in sorted(Path("tests/old_logs").glob("*/*.jsonl")) if p.stem != "breaker"}
 """Of every protocol that a client may start."""
@@ -30,7 +30,7 @@ each = pytest.mark.parametrize("path", LOGS.values(), ids=LOGS.keys())
 
 def _shown(path: Path, *, everything: bool = False) -> tuple[Fold, PageSession]:
     record = read_record(path)
-    fold = folded(record.sid, record.entries, everything=everything)
+    fold = fold_log(record.sid, record.entries, everything=everything)
     return fold, session(fold, owner=True, can=("export", "what-if"))
 
 
@@ -144,7 +144,7 @@ def test_what_is_filled_in_is_a_reply(protocol: str, kind: str) -> None:
         body["citations"] = filled(next(f for f in fields if f.name == "citations"))
     msgspec.convert(body, turn.reply)
     assert all(f.label[0].isupper() and "_" not in f.label for f in fields)
-    assert asked(turn).endswith(".")
+    assert turn_request_text(turn).endswith(".")
 
 
 def test_a_belief_has_a_row_for_each_outcome() -> None:

@@ -15,7 +15,7 @@ from parley.agents.extractive.question import OPTIONS, read_question
 from parley.agents.extractive.same_answer import agreement, alike
 from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import Workbench
-from parley.agents.extractive.wording import CITED, cited, quote_with_source, reasons, why_none
+from parley.agents.extractive.wording import CITED, as_citations, quote_with_source, reasons, why_none
 from parley.agents.model.base import Completion, Emit
 from parley.agents.retrieval.corpus import collapse, sentence
 from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
@@ -52,7 +52,7 @@ def _first(shown: Shown, answers: SearchResult) -> Position:
         answer=_worded(shown, answers.answer),
         reasoning=reasons(shown, answers),
         confidence=answers.share_right,
-        citations=cited(answers.rests_on),
+        citations=as_citations(answers.rests_on),
     )
 
 
@@ -94,10 +94,10 @@ def _next(shown: Shown, answers: SearchResult, before: Position, evidence: Seque
         answer=_worded(shown, answers.answer),
         reasoning=reasons(shown, answers),
         confidence=answers.share_right,
-        citations=cited(answers.rests_on),
+        citations=as_citations(answers.rests_on),
         change="adopted" if adopted else "partly",
         change_reason=f"New to me was {quote_with_source(moved[0])}; {than}."[:4_000],
-        moved_by=cited(moved),
+        moved_by=as_citations(moved),
     )
 
 
@@ -113,9 +113,9 @@ def _in_other_words(
         answer=_worded(shown, answers.answer),
         reasoning=before.reasoning,
         confidence=before.confidence,
-        citations=(*grounded, *cited(moved))[:CITED],
+        citations=(*grounded, *as_citations(moved))[:CITED],
         change="adopted",
-        moved_by=cited(moved),
+        moved_by=as_citations(moved),
         change_reason=f"It says the same as {quote_with_source(moved[0])}; I take its words."[:4_000],
     )
 
@@ -143,7 +143,11 @@ def _worded(shown: Shown, answer: str) -> str:
 
 def _abstain(shown: Shown, found: SearchResult) -> Position:
     return Position(
-        answer="", reasoning=why_none(shown, found), confidence=0.0, abstains=True, citations=cited(found.bearing)
+        answer="",
+        reasoning=why_none(shown, found),
+        confidence=0.0,
+        abstains=True,
+        citations=as_citations(found.bearing),
     )
 
 

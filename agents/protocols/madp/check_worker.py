@@ -14,7 +14,7 @@ from parley.agents.protocols.madp import check_output, stand_ins
 from parley.agents.protocols.madp.made_for_tests import made_for_tests
 from parley.agents.protocols.madp.weakened import weakened
 from parley.agents.tools import sandbox
-from parley.agents.tools.folder import FolderError, TaskFolder, unpacked
+from parley.agents.tools.folder import FolderError, TaskFolder, unpack_archive
 from parley.schemas.folders.archive import Files
 from parley.schemas.protocols.madp.work import MOST_OUTPUT, MOST_RESTORED, MOST_WEAKENED, CheckBrief, Checked
 from parley.schemas.turn import Usage
@@ -30,7 +30,7 @@ async def run_check(shown: Shown, artifacts: ArtifactAccess) -> Completion:
         data = await artifacts.get(brief.folder) if brief.folder else b""
         base = await artifacts.get(brief.base) if brief.base and brief.when == "after" else b""
         with TaskFolder(data) as folder:
-            touched = _touched(unpacked(base), folder.began) if base else ()
+            touched = _touched(unpack_archive(base), folder.began) if base else ()
             restored = _restored(brief, folder, base)
             checked = await _ran(brief, folder, shown.deadline_ns)
             body = msgspec.structs.replace(checked, restored=restored[:MOST_RESTORED], weakened=touched)
@@ -54,7 +54,7 @@ def _restored(brief: CheckBrief, folder: TaskFolder, base: bytes) -> tuple[str, 
         argv = shlex.split(brief.command)
     except ValueError:
         return ()
-    files, names = stand_ins.as_checked(argv, unpacked(base) if base else {}, folder.began)
+    files, names = stand_ins.as_checked(argv, unpack_archive(base) if base else {}, folder.began)
     if names:
         folder.put_back(files)
     return names

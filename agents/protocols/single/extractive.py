@@ -8,7 +8,7 @@ from parley.agents.extractive.deciding import SearchResult
 from parley.agents.extractive.gathering import gather
 from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import TurnMethod, Workbench
-from parley.agents.extractive.wording import cited, reasons, why_none
+from parley.agents.extractive.wording import as_citations, reasons, why_none
 from parley.agents.model.base import Completion, Emit
 from parley.schemas.protocols.single import Answer
 
@@ -27,13 +27,17 @@ def _answer(shown: Shown, found: SearchResult) -> Answer:
         answer=found.answer[:4_000],
         reasoning=reasons(shown, found),
         confidence=found.share_right,
-        citations=cited(found.rests_on),
+        citations=as_citations(found.rests_on),
     )
 
 
 def _abstain(shown: Shown, found: SearchResult) -> Answer:
     return Answer(
-        answer="", reasoning=why_none(shown, found), confidence=0.0, abstains=True, citations=cited(found.bearing)
+        answer="",
+        reasoning=why_none(shown, found),
+        confidence=0.0,
+        abstains=True,
+        citations=as_citations(found.bearing),
     )
 
 

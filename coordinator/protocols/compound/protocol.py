@@ -244,7 +244,7 @@ def signing(s: State) -> tuple[str, ...]:
     return tuple(dict.fromkeys(seat for p in s.parts if p.answer for seat in p.seats))
 
 
-def told(parts: tuple[Part, ...]) -> str:
+def join_part_answers(parts: tuple[Part, ...]) -> str:
     """The answers of the parts, one after the other; of those that have none, why."""
     return "\n".join(f"{p.part} {p.answer}" if p.answer else _nothing(p) for p in parts)
 
@@ -345,7 +345,7 @@ def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], .
     sure = [p.confidence for p in s.parts if p.answer]
     joined = decode(v.posts[s.joined].body, Joined) if s.joined is not None and s.reached else None
     outcome = Outcome(
-        answer=told(s.parts) if sure else "",
+        answer=join_part_answers(s.parts) if sure else "",
         synthesis=joined.answer if joined else "",
         confidence=min(sure, default=0.0),
         reasoning=joined.reasoning if joined else "",

@@ -113,7 +113,7 @@ def by_words(s: State, v: View) -> tuple[State, Posts, Assessment]:
     parts = dimensions(list(current.values()), [w[seat] for seat in current])
     s = _labelled_by_words(s, v)
     answer_groups = sides(s, v)
-    return compared(
+    return assess_answers(
         s,
         v,
         Comparison(
@@ -136,14 +136,16 @@ def same_words(s: State, v: View) -> tuple[State, Posts, Assessment]:
     current = voters(v, s.held)
     argued = tuple(m.post for m in moves(s, current))
     said = sides(s, v)[0].answer[:1_000]
-    return compared(s, v, Comparison(agreements=(said,), groups=(), argued=argued, approach=0, priority=0), SAME, ())
+    return assess_answers(
+        s, v, Comparison(agreements=(said,), groups=(), argued=argued, approach=0, priority=0), SAME, ()
+    )
 
 
 def voted(s: State, v: View) -> tuple[State, Posts, Assessment]:
     """Assess a vote: equal words are one answer."""
     s = _labelled_by_words(s, v)
     apart = tuple(d[:1_000] for d in disagreements(sides(s, v))[:20])
-    return compared(s, v, Comparison(key_disagreements=apart, groups=(), approach=0, priority=0), VOTED, ())
+    return assess_answers(s, v, Comparison(key_disagreements=apart, groups=(), approach=0, priority=0), VOTED, ())
 
 
 def is_unchanged(s: State, v: View) -> bool:
@@ -171,7 +173,7 @@ def unchanged(s: State, v: View) -> tuple[State, Posts, Assessment]:
         approach=before.dimensions["approach"],
         priority=before.dimensions["priority"],
     )
-    return compared(_labelled_by_words(s, v), v, found, UNCHANGED, ())
+    return assess_answers(_labelled_by_words(s, v), v, found, UNCHANGED, ())
 
 
 def corrected(s: State, v: View) -> State:
@@ -195,7 +197,7 @@ def _labelled_by_words(s: State, v: View) -> State:
     return msgspec.structs.replace(s, labels={**s.labels, **labels})
 
 
-def compared(s: State, v: View, c: Comparison, source: str, before: Posts) -> tuple[State, Posts, Assessment]:
+def assess_answers(s: State, v: View, c: Comparison, source: str, before: Posts) -> tuple[State, Posts, Assessment]:
     """Name the answers, compute the score, and post the assessment of the round after `before`. Returns (state, posts,
     assessment)."""
     s = as_signed(msgspec.structs.replace(s, labels={**s.labels, **_named(s, v, c)}), v)

@@ -73,7 +73,7 @@ def choose(about: str, candidates: Sequence[SeatCandidate], wanted: int) -> list
     wanted
         How many; AUTO: as many as know what it is about, at least three and at most five.
     """
-    fits = {m.seat.seat: len(known(m.expertise, about)) for m in candidates}
+    fits = {m.seat.seat: len(expertise_in_question(m.expertise, about)) for m in candidates}
     if wanted == AUTO:
         wanted = min(MOST_AUTO, max(LEAST_AUTO, sum(n > 0 for n in fits.values())))
     records = [m.right.mean for m in candidates if m.right is not None]
@@ -124,7 +124,7 @@ def spare(opened: log.Opened) -> list[SeatCandidate]:
 
 def _facts(m: SeatCandidate, question: str, before: int) -> Iterator[str]:
     """What speaks for a member. `before`: how many of its family sit already."""
-    found = known(m.expertise, question)
+    found = expertise_in_question(m.expertise, question)
     if found:
         yield f"knows {', '.join(found)}"
     elif m.expertise:
@@ -139,7 +139,7 @@ def _facts(m: SeatCandidate, question: str, before: int) -> Iterator[str]:
         yield f"{m.seat.usd_per_million_input:g} and {m.seat.usd_per_million_output:g} USD per million tokens"
 
 
-def known(expertise: Iterable[str], question: str) -> list[str]:
+def expertise_in_question(expertise: Iterable[str], question: str) -> list[str]:
     """What of this expertise occurs in the question."""
     return [words for words in expertise if occurs(words, question)]
 

@@ -23,8 +23,8 @@ import msgspec
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
 from parley.coordinator.protocols.consensus import deciding
 from parley.coordinator.protocols.consensus.assessing import (
+    assess_answers,
     by_words,
-    compared,
     corrected,
     figures,
     is_unchanged,
@@ -41,12 +41,12 @@ from parley.coordinator.protocols.consensus.seating import changes, decided, hea
 from parley.coordinator.protocols.consensus.seats import ROLES, joining, seat
 from parley.coordinator.protocols.consensus.signing import (
     SIGNS,
-    asked,
     below_least,
     booked,
     can_reach,
     is_sentence,
     rival,
+    seats_to_ask,
     tally,
 )
 from parley.coordinator.protocols.consensus.state import (
@@ -240,7 +240,7 @@ def _reveal(s: State, v: View) -> tuple[State, Posts, View]:
 def _on_scored(s: State, e: Answered, v: View) -> Step:
     """Post what the analyst found, and assess the round by it."""
     shown = SayOn(channel=PUBLIC, kind="analysis", round=s.round, body=raw(e.body), seat=e.seat)
-    s, says, assessment = compared(s, v, e.body, "analyst", (shown,))
+    s, says, assessment = assess_answers(s, v, e.body, "analyst", (shown,))
     s, proposes = missed(s, v, e.body.missing)
     posts = (*says, *(wish for wish in proposes if isinstance(wish, SayOn)))
     return _decide(s, with_said(v, posts), assessment, (*says, *proposes))
@@ -312,7 +312,7 @@ def _put(s: State, v: View, says: Says) -> Step:
     if deciding.is_ruled(v):
         return deciding.begin(s, v, says, s.ending or "threshold")
     best = sides(s, v)[0]
-    known = next((p for p in reversed(s.puts) if p.label == best.label and not asked(s, v, p.sentence)), None)
+    known = next((p for p in reversed(s.puts) if p.label == best.label and not seats_to_ask(s, v, p.sentence)), None)
     if known is not None and not tally(s, v, known.sentence).reached:
         return _short_of_it(s, v, says)
     own = _all_say_the_same(s, v) or s.ending == "budget" or s.rounds[-1].source == VOTED
@@ -325,7 +325,7 @@ def _sign(s: State, v: View, sentence: str, worded_by: str, says: Says, seats: t
     """Post the sentence, and ask every seat that has not said it, and did not answer for it before; or `seats`."""
     answer_groups = sides(s, v)
     other = rival(answer_groups)
-    seats = asked(s, v, sentence) if seats is None else seats
+    seats = seats_to_ask(s, v, sentence) if seats is None else seats
     put = Put(
         sentence=sentence,
         label=answer_groups[0].label,

@@ -207,7 +207,7 @@ def gone(s: State) -> frozenset[str]:
     return left | (frozenset(s.rounds[-1].missing) & frozenset(s.rounds[-2].missing))
 
 
-def asked(s: State, v: View, sentence: str) -> tuple[str, ...]:
+def seats_to_ask(s: State, v: View, sentence: str) -> tuple[str, ...]:
     """Seats that are to be asked: they were heard, have not said it word for word, did not answer for it before, and
     do not keep the words of its rival. A vote is counted, and asks nobody."""
     if s.rounds[-1].source == VOTED:

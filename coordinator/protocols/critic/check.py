@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from parley.coordinator.protocols.critic.confidence import overturning
-from parley.coordinator.protocols.critic.rewriting import compared
+from parley.coordinator.protocols.critic.rewriting import compare_rewriting
 from parley.coordinator.protocols.critic.ruling import unfounded
 from parley.coordinator.protocols.critic.state import State, answer, verdict
 from parley.coordinator.table import OpenTurn, View
@@ -52,7 +52,7 @@ def _rewritten(r: Rewritten, view: View, again: bool) -> str:
     of it is offered back once."""
     if same(r.question, view.opened.question):
         return ""
-    found = compared(view.opened.question, r.question)
+    found = compare_rewriting(view.opened.question, r.question)
     if found.another:
         return "question: this asks something else; keep what the question is about, and ask it in neutral words"
     if again or not (found.left_out or found.added):

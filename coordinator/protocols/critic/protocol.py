@@ -27,7 +27,7 @@ from parley.coordinator.protocols.critic.ending import (
     on_verdict,
 )
 from parley.coordinator.protocols.critic.outcome import COUNTED, figures, outcome
-from parley.coordinator.protocols.critic.rewriting import compared
+from parley.coordinator.protocols.critic.rewriting import compare_rewriting
 from parley.coordinator.protocols.critic.ruling import met, repeats, weighs
 from parley.coordinator.protocols.critic.seats import ROLES, seat
 from parley.coordinator.protocols.critic.state import (
@@ -104,7 +104,7 @@ def _on_rewritten(s: State, e: Answered, v: View) -> Step:
     if same(e.body.question, v.opened.question):
         as_asked = Question(question=v.opened.question, note="kept as asked")
         return _next_round(replace(s, question=v.next_post), v, (say("question", 0, as_asked, e.seat),))
-    found = compared(v.opened.question, e.body.question)
+    found = compare_rewriting(v.opened.question, e.body.question)
     post = Question(question=e.body.question, note=e.body.note, left_out=found.left_out, added=found.added)
     both = f"{e.body.question}{AS_ASKED}{v.opened.question}"
     says = (Rephrase(question=both), say("question", 0, post, e.seat))

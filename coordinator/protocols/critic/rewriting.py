@@ -67,7 +67,7 @@ class QuestionDiff(msgspec.Struct, frozen=True):
     """Whether nothing of what it is about is left."""
 
 
-def compared(asked: str, rewritten: str) -> QuestionDiff:
+def compare_rewriting(asked: str, rewritten: str) -> QuestionDiff:
     """What a rewriting left out, and the numbers, denials and limits that it added."""
     before, after = _content(asked), _content(rewritten)
     figures, new_figures = (_NUMBER.findall(re.sub("[−–]", "-", text)) for text in (asked, rewritten))

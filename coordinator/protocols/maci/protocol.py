@@ -27,7 +27,7 @@ from parley.coordinator.protocols.maci.closing import (
 )
 from parley.coordinator.protocols.maci.lexical import by_words
 from parley.coordinator.protocols.maci.outcome import COUNTED, ends_round, figures, outcome
-from parley.coordinator.protocols.maci.round import cases, listed
+from parley.coordinator.protocols.maci.round import cases, numbered_arguments
 from parley.coordinator.protocols.maci.seats import ROLES, seat
 from parley.coordinator.protocols.maci.state import (
     ANALYST,
@@ -61,9 +61,9 @@ from parley.coordinator.protocols.maci.turns import (
     ask_merge,
     ask_plan,
     ask_retrieve,
-    asked,
     look_ups,
     next_round,
+    next_turn_kinds,
     plan,
     remember,
     usual,
@@ -239,7 +239,7 @@ def _next_round(s: State, v: View, says: Says) -> Step:
 def _stands(s: State, v: View, seat: str) -> bool:
     """Whether a debater's argument of an earlier round may be its argument of the running one: not where it is asked to
     attack, or to answer an attack."""
-    return asked(s, v, s.advocate).get(seat) == ARGUE
+    return next_turn_kinds(s, v, s.advocate).get(seat) == ARGUE
 
 
 def _joined(s: State, v: View, says: Says) -> tuple[State, Says]:
@@ -289,7 +289,7 @@ def _may_close(s: State, v: View) -> bool:
         return s.similar is not None and 2 * len(s.scores) > len(v.seats(JUDGE))
     if s.phase not in (Phase.BLIND, Phase.ARGUING):
         return False
-    of = len(v.seats(DEBATER)) if s.phase is Phase.BLIND else len(asked(s, v, s.advocate))
+    of = len(v.seats(DEBATER)) if s.phase is Phase.BLIND else len(next_turn_kinds(s, v, s.advocate))
     return len(s.pending) >= LEAST_DEBATERS and 2 * len(s.pending) > of
 
 
@@ -311,7 +311,7 @@ def _on_not_argued(s: State, e: Missed, v: View) -> Step:
 
 
 def _judge(s: State, v: View) -> Step:
-    arguments = listed(s, cases(s))
+    arguments = numbered_arguments(s, cases(s))
     if not arguments:
         return _close_round(s, v)
     return replace(s, phase=Phase.JUDGING), ask_judges(s, v, arguments)
@@ -338,14 +338,14 @@ def _on_not_judged(s: State, e: Missed, v: View) -> Step:
 def _close_round(s: State, v: View) -> Step:
     """Close the round: the dual gate, the round's posts, and the controller's next state."""
     debaters = cases(s)
-    arguments = listed(s, debaters)
+    arguments = numbered_arguments(s, debaters)
     scored = scored_by(s, v, arguments)
     judged = maci_round.judge(s, v, arguments, tuple(scored.values()))
     says, admitted, refused, good = posts_of(s, v, debaters, scored, arguments, judged)
     attacks = tuple(entry.id for entry in admitted if entry.tests)
     waiting = maci_round.waits(s, debaters, attacks)
     unanswered = len({name for names in waiting.values() for name in names} - set(attacks))
-    seats = asked(s, v, s.advocate)
+    seats = next_turn_kinds(s, v, s.advocate)
     s, added, debaters = part(s, debaters)
     says = (*says, *added)
     dials = controller.advance(v.settings, s.dials, maci_round.observe(s, v, debaters, judged, seats, unanswered))

@@ -40,7 +40,7 @@ def cases(s: State) -> dict[str, Case]:
     return {seat: decode(s.pending[seat], Case) for seat in s.debaters if seat in s.pending}
 
 
-def listed(s: State, case_of: Mapping[str, Case]) -> tuple[NumberedArgument, ...]:
+def numbered_arguments(s: State, case_of: Mapping[str, Case]) -> tuple[NumberedArgument, ...]:
     """The running round's arguments, numbered in the order of seats."""
     places: dict[tuple[str, str], int] = {}
     numbered: list[NumberedArgument] = []
@@ -223,10 +223,10 @@ def observe(
         spans = {seat: [] for seat in s.debaters}
         for entry in s.record:
             spans[entry.seat] += body_of(v, entry.post, Ruled).spans
-        for a, ruled in zip(listed(s, case_of), judged.ruled, strict=True):
+        for a, ruled in zip(numbered_arguments(s, case_of), judged.ruled, strict=True):
             spans[a.seat] += ruled.spans if ruled.admitted else ()
     advocate = s.advocate if s.advocate in case_of else ""
-    heard = zip(listed(s, case_of), judged.ruled, strict=True)
+    heard = zip(numbered_arguments(s, case_of), judged.ruled, strict=True)
     kept = {seat: s.dials.beliefs[seat] for seat in s.debaters if seat not in asked}
     return controller.Observation(
         beliefs={**kept, **{seat: parse_belief(case.belief, s.outcomes) for seat, case in case_of.items()}},

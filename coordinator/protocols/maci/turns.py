@@ -126,7 +126,7 @@ def ask_merge(v: View, proposed: tuple[str, ...]) -> AskSeat:
     )
 
 
-def asked(s: State, v: View, advocate_: str) -> dict[str, str]:
+def next_turn_kinds(s: State, v: View, advocate_: str) -> dict[str, str]:
     """Debater -> kind of its turn in the coming round. While a devil's advocate's arguments wait for an answer, those
     that owe one. Before that the advocate alone: what all hold needs no further argument for it. If it had nothing that
     was admitted, in the next round all."""
@@ -146,7 +146,7 @@ def ask_argue(s: State, v: View) -> tuple[AskSeat, ...]:
     near = settings.reading == "debate" and dials.rounds[-1].jsd <= settings.constants.near_consensus
     shared = dials.rounds[-1].shared or ""
     asks = []
-    for me, kind in asked(s, v, s.advocate).items():
+    for me, kind in next_turn_kinds(s, v, s.advocate).items():
         quiet = near and kind != ATTACK
         brief = ArgueBrief(
             round=s.round,
@@ -312,7 +312,7 @@ def ask_plan(s: State, v: View, final: bool = False) -> AskSeat:
 
 def next_round(s: State, v: View, number: int) -> tuple[tuple[str, Caps], ...]:
     """(seat, caps) of every turn that the coming round needs, each once."""
-    turns = asked(s, v, advocate(s, v, number))
+    turns = next_turn_kinds(s, v, advocate(s, v, number))
     seats: list[str] = []
     if ANSWER not in turns.values():
         seats += [only_seat(v, HELPER), *(judge.seat for judge in v.seats(JUDGE))]

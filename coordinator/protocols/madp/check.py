@@ -9,7 +9,7 @@ from parley.coordinator.protocols.madp.state import (
     MOST_BLOCKED,
     MOST_SEATED,
     State,
-    announced,
+    announced_experts,
     expert_list,
     room,
     verdicts,
@@ -63,7 +63,7 @@ def claim_fault(body: Claim, expert: str, view: View) -> str:
             return f"{field}: got {expert!r}; an expert does not name itself"
         if len(set(ids)) < len(ids):
             return f"{field}: got {', '.join(ids)}; each expert is named once"
-    experts = announced(view)
+    experts = announced_experts(view)
     unknown = [x for x in body.requires if x not in experts]
     if unknown:
         return f"requires: got {expert_list(unknown)}; experts that are there: {expert_list(experts)}"
@@ -138,7 +138,7 @@ def _tells(body: Work, turn: OpenTurn, state: State, view: View) -> str:
 
 def _other(field: str, expert: str, seat: str, view: View) -> str:
     """Somebody else, who is there."""
-    others = [x for x in announced(view) if x != seat]
+    others = [x for x in announced_experts(view) if x != seat]
     if expert in others:
         return "" if room(view, expert) else f"{field}: got {expert!r}; {MOST_SEATED} experts take part, no more may"
     who = "that is yourself" if expert == seat else "there is no such expert"

@@ -31,7 +31,7 @@ from parley.coordinator.protocols.madp.state import (
     Phase,
     Says,
     State,
-    announced,
+    announced_experts,
     degraded,
     expert_list,
     own_queue,
@@ -81,7 +81,7 @@ def start(v: View) -> Step:
     Inadmissible
         `madp.expert` is not announced; the task is too long.
     """
-    wanted, experts = v.settings.expert, announced(v)
+    wanted, experts = v.settings.expert, announced_experts(v)
     if wanted and wanted not in experts:
         why = f"madp.expert: no expert {wanted!r} is there; there are {expert_list(experts)}"
         raise Inadmissible("madp.expert", why, worker=True)
@@ -97,7 +97,7 @@ def start(v: View) -> Step:
 def on_matched(s: State, e: Answered, v: View) -> Step:
     """Candidates must be announced, with the specification that they were announced with. The depth is 4.1's."""
     m: Matched = e.body
-    experts = announced(v)
+    experts = announced_experts(v)
     pinned = {p.expert: p for p in m.profiles if p.expert in experts and p.pin == experts[p.expert].pin}
     found = ranked([c for c in m.candidates if c.expert in pinned and not pinned[c.expert].general])
     candidates = preferred.corrected(found, v)
@@ -220,10 +220,10 @@ def _unmatched(s: State, v: View, says: Says, why: str) -> Step:
 
 def on_intake_late(s: State, e: WindowClosed, v: View) -> Step:
     """9.1: the time budget ended before there were candidates: the words of the task decide."""
-    return _unmatched(s, v, withdrawn(v), LATE)
+    return _unmatched(s, v, withdraw_turns(v), LATE)
 
 
-def withdrawn(v: View) -> Says:
+def withdraw_turns(v: View) -> Says:
     """Withdraw all open turns."""
     return tuple(Withdraw(seat=x) for x in dict.fromkeys(t.ask.seat for t in v.open_turns))
 
@@ -265,7 +265,7 @@ def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
 
 def _passed_by(s: State, v: View, expert: str) -> State:
     """An expert that intake did not name passes: it is not waited for any longer."""
-    if expert not in announced(v):
+    if expert not in announced_experts(v):
         raise Illegal(f"{expert} was not announced when the task came: it is heard from the next one on")
     return replace(s, heard=(*s.heard, expert))
 
@@ -290,7 +290,7 @@ def _own(e: Spoke, expert: str, field: str, v: View) -> None:
 
 def _uncalled(body: Claim, v: View) -> ExpertSpec:
     """The specification of an expert that intake did not name."""
-    known = announced(v).get(body.agent_id)
+    known = announced_experts(v).get(body.agent_id)
     if known is None:
         raise Illegal(f"{body.agent_id} was not announced when the task came: it is heard from the next one on")
     if body.spec is None or body.spec.id != body.agent_id:

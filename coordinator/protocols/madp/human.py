@@ -3,7 +3,7 @@
 import msgspec
 
 from parley.coordinator.commands import CancelChild, CloseWindow
-from parley.coordinator.protocols.madp.claims import posted_claims, withdrawn
+from parley.coordinator.protocols.madp.claims import posted_claims, withdraw_turns
 from parley.coordinator.protocols.madp.evidence.risk import must_ask
 from parley.coordinator.protocols.madp.items import close_item, end, warn, window_of
 from parley.coordinator.protocols.madp.lead_changes import (
@@ -25,7 +25,7 @@ from parley.coordinator.protocols.madp.state import (
     Says,
     State,
     WorkTurn,
-    announced,
+    announced_experts,
     expert_list,
     revisions,
     room,
@@ -140,14 +140,14 @@ def _review_limit(s: State, v: View, says: Says, choice: str, note: str, by: str
 
 def _override(s: State, e: Decided, v: View, says: Says) -> Step:
     """9.3's first: the user requests another expert. Whatever is under way for the task is withdrawn."""
-    experts = announced(v)
+    experts = announced_experts(v)
     if e.choice not in experts:
         raise Illegal(f"choice: got {e.choice!r}, no such expert is there; there are {expert_list(experts)}")
     if not room(v, e.choice):
         raise Illegal(f"choice: got {e.choice!r}; {MOST_SEATED} experts take part, no more may")
     if e.choice == s.lead:
         raise Illegal(f"choice: {e.choice} leads already")
-    says = (*says, *withdrawn(v), *(CloseWindow(name=name) for name in v.windows))
+    says = (*says, *withdraw_turns(v), *(CloseWindow(name=name) for name in v.windows))
     if s.child:
         says = (*says, CancelChild(session=s.child))
     why = e.note or f"a human chose {e.choice}"

@@ -15,7 +15,7 @@ from parley.coordinator.protocols.madp.state import (
     Phase,
     Says,
     State,
-    announced,
+    announced_experts,
     confidence,
     number,
     say,
@@ -126,7 +126,7 @@ def unless_unsafe(s: State, v: View, says: Says, learned: float = 0.0) -> Step:
     else:
         return to_work(s, v, says)
     others = tuple(dict.fromkeys((*s.claims, *(c.expert for c in s.candidates), *s.reviewers)))
-    choices = (s.lead, *(x for x in others if x != s.lead and x in announced(v)), STOP_HERE)
+    choices = (s.lead, *(x for x in others if x != s.lead and x in announced_experts(v)), STOP_HERE)
     return open_item(s, v, says, "security", f"{question} Who leads?", choices, s.lead)
 
 
@@ -236,7 +236,7 @@ def _wanted(s: State, v: View) -> tuple[State, Says, bool]:
     """(.., a warning, whether a model is asked). Nothing is paid for words where nobody objects to a claim, or where
     the work could then not be paid."""
     words = bool(s.challenges) and worded(s.depth or "instant", v.settings)
-    by = announced(v).get(s.general)
+    by = announced_experts(v).get(s.general)
     if not words or by is None or not by.metered:
         return s, (), False
     short = no_words(s, v, s.general)
@@ -288,7 +288,7 @@ def _agree(s: State, v: View, says: Says) -> Step:
             profiles=s.profiles,
             passed=s.passed,
             silent=tuple(c.expert for c in s.candidates if c.expert not in s.claims and c.expert not in s.passed),
-            announced=frozenset(announced(v)),
+            announced=frozenset(announced_experts(v)),
             most_support=SUPPORT[s.depth or "instant"],
         )
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from parley.coordinator.protocols.madp.state import announced, room
+from parley.coordinator.protocols.madp.state import announced_experts, room
 from parley.coordinator.signals.reliability import calibrated
 from parley.coordinator.table import View
 from parley.schemas.past_sessions.learned import Choice, Preferences
@@ -85,7 +85,7 @@ def preferred(v: View, lead: str, *, found: bool = True) -> Preferred | None:
     moved = {
         c.expert for c in learned.choices if c.times or c.instead_of != c.expert
     }  # not only left as routing had it
-    there = [x for x in moved if x in announced(v) and room(v, x)]
+    there = [x for x in moved if x in announced_experts(v) and room(v, x)]
     best = max(sorted(there), key=lambda x: weights[x], default="")
     if best in ("", lead) or weights[best] < LEAST or weights[best] <= weights.get(lead, 0.0):
         return None

@@ -185,7 +185,7 @@ def task_of(v: View) -> Task:
     )
 
 
-def announced(v: View) -> dict[str, Known]:
+def announced_experts(v: View) -> dict[str, Known]:
     """Experts that were announced when the task came, by id."""
     return {k.id: k for k in v.opened.experts}
 

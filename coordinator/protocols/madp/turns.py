@@ -9,7 +9,7 @@ from parley.coordinator.budget import Reservation, most_calls, reservation, shor
 from parley.coordinator.commands import AskSeat, Invite, Wish
 from parley.coordinator.protocols.madp.depth import REVIEWERS
 from parley.coordinator.protocols.madp.evidence import risk
-from parley.coordinator.protocols.madp.evidence.ledger import evidence, words
+from parley.coordinator.protocols.madp.evidence.ledger import evidence, ledger_lines
 from parley.coordinator.protocols.madp.evidence.proof import Proof, proof
 from parley.coordinator.protocols.madp.state import (
     CHECK,
@@ -17,7 +17,7 @@ from parley.coordinator.protocols.madp.state import (
     Phase,
     Says,
     State,
-    announced,
+    announced_experts,
     body_of,
     caps,
     degraded,
@@ -62,7 +62,7 @@ REVIEW_CALLS = 8  # enough to read what changed; its tools only read
 
 def invite(v: View, expert: str) -> Invite:
     """The seat of an announced expert, named by its id."""
-    return Invite(seat=_seat(v, announced(v)[expert]))
+    return Invite(seat=_seat(v, announced_experts(v)[expert]))
 
 
 def _seat(v: View, k: Known) -> Seat:
@@ -146,7 +146,7 @@ def _granted(v: View, expert: str, successor: str) -> tuple[int, tuple[tuple[Sea
     that turn)."""
     seat = invite(v, expert).seat
     after = ((invite(v, successor).seat, caps(v, least_calls(v))),) if successor else ()
-    most = _work_calls(v, announced(v)[expert])
+    most = _work_calls(v, announced_experts(v)[expert])
     return most_calls(most, least_calls(v), lambda n: not v.affords([(seat, caps(v, n)), *after])), after
 
 
@@ -155,7 +155,7 @@ def no_words(s: State, v: View, expert: str) -> str:
     may lead. Empty: a model may."""
     wording_turn = (invite(v, expert).seat, caps(v))
     leads = dict.fromkeys((*s.claims, *(c.expert for c in s.candidates)))
-    experts = announced(v)
+    experts = announced_experts(v)
     seats = [_seat(v, experts[x]) for x in leads if x in experts]
     return next((short for x in seats if (short := v.affords([wording_turn, (x, caps(v, least_calls(v)))]))), "")
 
@@ -203,7 +203,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
         diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=s.checks,
-        evidence=words(evidence(s, v, says), s.checks) if s.rounds else (), notes=_notes(v),
+        evidence=ledger_lines(evidence(s, v, says), s.checks) if s.rounds else (), notes=_notes(v),
     )  # fmt: skip
     s = replace(s, phase=Phase.WORKING)
     return s, (*says, *_ask(v, s.lead, WORK, s.round, brief, calls, review))
@@ -303,7 +303,7 @@ def reviewing(s: State, v: View, diff: str = "") -> tuple[str, ...]:
     that the work calls for, as many as the depth has. A guard that the work calls for is one of these, unless it looks
     at security alone. Where the lead is the only one: another who has a part in the task, or takes what nobody does.
     Never the lead, and nobody who led before as long as there are others."""
-    experts, led = announced(v), {r.lead for r in s.rounds}
+    experts, led = announced_experts(v), {r.lead for r in s.rounds}
     guards = risk.guards(v, touched(v, diff), s.lead)
     first = [x for x in guards if experts[x].category != risk.SECURITY]
     called = _no_leads(s.reviewers, s.lead, led, experts)
@@ -352,7 +352,7 @@ def ask_reviews(s: State, v: View, says: Says, work: Work, reviewers: tuple[str,
             diff=whole_diff(s, v, work), iteration=s.iteration, findings=s.findings, base=v.settings.folder,
             folder=s.folder, performed=work.performed, checks=s.checks,
             tool_calls=v.settings.tool_calls if calls > LEAST_CALLS else 0, model_calls=calls,
-            evidence=words(record, s.checks), claims=record.claims,
+            evidence=ledger_lines(record, s.checks), claims=record.claims,
             notes=tuple(note for note in _notes(v) if note.kind != "decision"),
         )  # fmt: skip
         wishes += _ask(v, expert, REVIEW, s.round, brief, calls)
@@ -361,7 +361,7 @@ def ask_reviews(s: State, v: View, says: Says, work: Work, reviewers: tuple[str,
 
 def _looks(v: View, reviewers: tuple[str, ...]) -> dict[str, int]:
     """Reviewer that may use tools -> calls of its model: as many as the budget holds for all of them."""
-    experts = announced(v)
+    experts = announced_experts(v)
     if not v.settings.tool_calls:
         return {}
     may = [x for x in reviewers if experts[x].tools]

@@ -24,7 +24,7 @@ from parley.coordinator.protocols.madp.state import (
     Says,
     State,
     WorkTurn,
-    announced,
+    announced_experts,
     body_of,
     number,
     read_said,
@@ -129,7 +129,7 @@ def on_not_worked(s: State, e: Missed, v: View) -> Step:
 def instead(s: State, v: View) -> tuple[str, ...]:
     """Who may lead in place of those that failed: supporters first, then claimants, then candidates that were not
     asked, then the general-purpose expert. Nobody who passed or was silent."""
-    experts = announced(v)
+    experts = announced_experts(v)
     fit = dict.fromkeys((*(a.agent_id for a in s.team), *s.claims, *(c.expert for c in s.candidates), s.general))
     excluded = {*s.failed, *s.passed, *s.silent}
     return tuple(x for x in fit if x in experts and x not in excluded and room(v, x))[:MOST_OTHERS]
@@ -289,7 +289,7 @@ def review(s: State, v: View, says: Says, w: Work) -> Step:
 
 def _one_model(s: State, v: View, reviewers: tuple[str, ...]) -> str:
     """The model that led and gives every review, if it is one language model; else empty."""
-    experts = announced(v)
+    experts = announced_experts(v)
     models = {experts[x].model for x in (s.lead, *reviewers) if x in experts}
     return models.pop() if len(models) == 1 and s.lead in experts and experts[s.lead].metered else ""
 

@@ -20,7 +20,7 @@ import msgspec
 from parley.agents.text.tokens import estimate
 from parley.client.errors import BadInput
 from parley.client.text import count
-from parley.schemas.folders.archive import Files, unpacked
+from parley.schemas.folders.archive import Files, unpack_archive
 from parley.schemas.folders.notes import MOST_RECALLED, MOST_TEXT, Note, line_mark, may_be_secret, note_words
 from parley.schemas.past_sessions.feedback import RIGHT, WRONG
 from parley.schemas.past_sessions.learned import Learned
@@ -132,7 +132,7 @@ async def recalled(client: "Client", opening: OpenSession, sent: "SentFolder") -
     if not notes:
         return opening
     files = opening.settings.get("files_mentioned") or ()
-    chosen = relevant(in_use(notes, unpacked(sent.data)), opening.question, map(str, files))
+    chosen = relevant(in_use(notes, unpack_archive(sent.data)), opening.question, map(str, files))
     learned = opening.learned or Learned()
     return msgspec.structs.replace(opening, learned=msgspec.structs.replace(learned, notes=chosen or msgspec.UNSET))
 

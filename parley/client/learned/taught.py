@@ -318,7 +318,7 @@ def forget(file: Path, which: Callable[[Lesson], bool]) -> tuple[str, ...]:
     return gone
 
 
-def erased(file: Path | None, sids: Iterable[str]) -> None:
+def forget_erased(file: Path | None, sids: Iterable[str]) -> None:
     """Remove all that was learned of sessions whose texts are gone. Raises BadInput."""
     if file is None or not file.exists():
         return

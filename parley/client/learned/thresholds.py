@@ -113,7 +113,7 @@ def found(verdicts: Sequence[KnownOutcome], kind: str = "") -> Teaching:
     ranked = []
     for threshold, round_limit, quorum in itertools.product(THRESHOLDS, ROUND_LIMITS, QUORUMS):
         dials = Dials(threshold=threshold, round_limit=round_limit, quorum=quorum)
-        against = compared(choosing, dials)
+        against = compare_settings(choosing, dials)
         if against.sessions >= LEAST_OUTCOMES // 4 and against.better > 0:
             ranked.append((-against.better, ends(choosing, dials).rounds, -threshold, dials))
     whole = ends(known, defaults())
@@ -121,7 +121,11 @@ def found(verdicts: Sequence[KnownOutcome], kind: str = "") -> Teaching:
         return Teaching(kind=kind, outcomes=len(known), defaults=whole)
     best = min(ranked, key=lambda row: row[:3])[3]
     return Teaching(
-        kind=kind, outcomes=len(known), defaults=whole, chosen=ends(known, best), held_out=compared(held_out, best)
+        kind=kind,
+        outcomes=len(known),
+        defaults=whole,
+        chosen=ends(known, best),
+        held_out=compare_settings(held_out, best),
     )
 
 
@@ -145,7 +149,7 @@ def ends(verdicts: Sequence[KnownOutcome], dials: Dials) -> Ends:
     return Ends(dials=dials, rounds=round(sum(rounds) / len(rounds), 2) if rounds else 0.0, **counts)
 
 
-def compared(verdicts: Sequence[KnownOutcome], dials: Dials) -> SettingsComparison:
+def compare_settings(verdicts: Sequence[KnownOutcome], dials: Dials) -> SettingsComparison:
     """Settings against the defaults, on the sessions whose end is known under both."""
     usual = defaults()
     pairs = [(end(said, dials)[0], end(said, usual)[0]) for said in verdicts]

@@ -67,7 +67,7 @@ def spec_of(credentials: Credentials, seat: str) -> AgentSpec:
     return AgentSpec(queue=credentials.queue, roles=(role,), model="human", room=1)
 
 
-async def connected(url: str, credentials: Credentials) -> Connection:
+async def open_connection(url: str, credentials: Credentials) -> Connection:
     """The person's own connection. Raises Unreachable."""
     try:
         async with asyncio.timeout(PATIENCE_S):

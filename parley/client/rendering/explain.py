@@ -8,7 +8,7 @@ from parley.client.records import Record, opening
 from parley.client.rendering import picture
 from parley.client.rendering.terminal import answer_lines, bare, card_lines, part_lines
 from parley.client.show.card import CardPart
-from parley.client.show.control import feedback_words, forked
+from parley.client.show.control import feedback_words, fork_lines
 from parley.client.show.words import one_family, preference_words
 from parley.client.text import count, line, wrapped
 from parley.client.untrusted import shaped
@@ -36,7 +36,7 @@ def _explained(source: Record | Fold) -> Fold:
     return fold
 
 
-def words(source: Record | Fold, part: str = "", *, cut: bool = False) -> Iterator[str]:
+def explanation_lines(source: Record | Fold, part: str = "", *, cut: bool = False) -> Iterator[str]:
     """The explanation in lines. `part`: only what has this name, or `all`. `cut`: one screen is to hold it. Raises
     BadInput where there is no such part."""
     fold = _explained(source)
@@ -49,7 +49,7 @@ def words(source: Record | Fold, part: str = "", *, cut: bool = False) -> Iterat
         return
     most = _OPEN if cut else 0
     yield f"Session {line(fold.sid)}, {line(fold.protocol or 'protocol unknown')}: {line(fold.question, most)}"
-    yield from forked(fold.fork)
+    yield from fork_lines(fold.fork)
     card = fold.answer()
     if card is None:
         many = count(len(fold.entries), "step") if fold.entries else count(len(fold.posts), "post")

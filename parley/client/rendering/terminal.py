@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from parley.client.records import Record
 from parley.client.show.answer import ResultCard
 from parley.client.show.card import Card, CardPart, Table
-from parley.client.show.control import feedback_words, forked
+from parley.client.show.control import feedback_words, fork_lines
 from parley.client.show.open_items import item_lines
 from parley.client.show.palette import seat_name
 from parley.client.show.words import WIDE
@@ -38,7 +38,7 @@ def opening_lines(fold: Fold, *, cut: bool = False) -> Iterator[StyledLine]:
     yield "heading", f"{line(fold.protocol)}: {line(fold.question, WIDE if cut else 0)}"
     follows = f", which follows up {line(fold.continues)}" if fold.continues else ""
     yield "quiet", f"session {line(fold.sid)}{follows}"
-    yield from (("quiet", text) for text in forked(fold.fork))
+    yield from (("quiet", text) for text in fork_lines(fold.fork))
 
 
 def card_lines(
@@ -191,7 +191,7 @@ def end_lines(fold: Fold, where: str = "", *, cut: bool = False) -> Iterator[Sty
     yield "quiet", card.used
     yield from answer_lines(card, where=where, cut=cut)
     if fold.fork is not None and fold.result is not None and fold.result.fork is not None:
-        yield "quiet", forked(fold.fork)[0]
+        yield "quiet", fork_lines(fold.fork)[0]
 
 
 def left_out_words(fold: Fold) -> str:
@@ -244,6 +244,6 @@ def _block(lines: Iterable[str]) -> Iterator[str]:
     yield fence
 
 
-def failed(result: Result, card: ResultCard) -> bool:
+def has_failed(result: Result, card: ResultCard) -> bool:
     """Whether a session failed, or ended without an answer."""
     return result.status == "failed" or not card.text

@@ -53,7 +53,7 @@ def control_card(post: Post) -> Card | None:
         case Withdrawn(seat=seat, turns=turns):
             return Card(place="line", text=f"{seat_name(seat)}: {count(len(turns), 'turn')} withdrawn")
     if post.kind == FORK and post.channel == CONTROL:
-        return Card(place="line", text=". ".join(forked(fork_of([post]))))
+        return Card(place="line", text=". ".join(fork_lines(fork_of([post]))))
     if is_feedback(post):
         return Card(place="line", tone="warn", text="; ".join(t.strip() for t in feedback_words(feedback_of([post]))))
     return None
@@ -64,7 +64,7 @@ def fork_of(posts: Sequence[Post]) -> Fork | None:
     return next((decode_body(p, {FORK: Fork}) for p in reversed(posts) if p.kind == FORK), None)
 
 
-def forked(fork: Fork | None) -> list[str]:
+def fork_lines(fork: Fork | None) -> list[str]:
     """Where a session comes from and what it carries, in lines; nothing: it carries no other's record."""
     if fork is None:
         return []

@@ -21,7 +21,7 @@ from parley.client.show.control import control_card
 from parley.client.show.palette import ACRONYMS, seat_name
 from parley.client.show.words import limit_words
 from parley.client.text import count, line
-from parley.client.untrusted import figures, figures_of, items, mapping, number, shaped, words
+from parley.client.untrusted import figures, figures_of, items, mapping, number, shaped, value_as_text
 from parley.schemas import log
 from parley.schemas.post import CLOSED, Post, decode_body
 from parley.schemas.result import Result
@@ -241,8 +241,8 @@ class Show:
     def told(self, result: Result) -> ResultSummary:
         """What it came to."""
         return ResultSummary(
-            text=words(result.outcome.get("answer") or ""),
-            why=words(result.outcome.get("reasoning") or ""),
+            text=value_as_text(result.outcome.get("answer") or ""),
+            why=value_as_text(result.outcome.get("reasoning") or ""),
             quote=next(iter(quotes_of(result.outcome.get("citations"))), None),
             parts=(*passages(result), *outcome_part(result), *rounds_part(result, self.round_name)),
         )
@@ -261,7 +261,7 @@ class Show:
             if name in _SHOWN_ELSEWHERE or value in (None, "", [], {}, ()):
                 continue
             named = self.certificate_names.get(name) or _CERTIFICATE.get(name) or str(name).replace("_", " ")
-            told = limit_words(words(value)) if name == "what" else words(self._worded(value))
+            told = limit_words(value_as_text(value)) if name == "what" else value_as_text(self._worded(value))
             yield named[:1].upper() + named[1:], told
 
     def _worded(self, value: Any) -> Any:
@@ -348,7 +348,7 @@ def passages(result: Result) -> Iterator[CardPart]:
     found = [mapping(p) for p in items(result.outcome.get("passages"))][:_PASSAGES]
     if found:
         told = (
-            f"{n}. “{line(words(p.get('quote', '')), 300)}” ({line(words(p.get('document', '')))})"
+            f"{n}. “{line(value_as_text(p.get('quote', '')), 300)}” ({line(value_as_text(p.get('document', '')))})"
             for n, p in enumerate(found, 1)
         )
         yield CardPart(name="passages", title="Passages that bear on it", lines=tuple(told))
@@ -364,7 +364,7 @@ def rounds_part(result: Result, round_name: str) -> Iterator[CardPart]:
     """The rounds of a result, as `name: value`."""
     told: list[str] = []
     for played in result.rounds:
-        told.append(f"{round_name} {line(words(mapping(played).get('round')))}:")
+        told.append(f"{round_name} {line(value_as_text(mapping(played).get('round')))}:")
         told += [f"  {text}" for text in figures(mapping(played), ("round",))]
     if told:
         yield CardPart(name="rounds", title=f"{round_name}s", lines=tuple(told))

@@ -9,7 +9,7 @@ import msgspec
 
 from parley.client.show.palette import seat_name
 from parley.client.text import count, line
-from parley.client.untrusted import number, words
+from parley.client.untrusted import number, value_as_text
 from parley.schemas import log
 from parley.schemas.result import Result, ResultUsage, SeatUsage
 from parley.schemas.stops import stop_row
@@ -134,7 +134,7 @@ def learned_words(result: Result) -> Iterator[str]:
 
 def preference_words(result: Result) -> Iterator[str]:
     """What past tasks of the same folder changed in this one."""
-    for told in map(words, result.stop.certificate.get("preferences") or ()):
+    for told in map(value_as_text, result.stop.certificate.get("preferences") or ()):
         yield f"{line(told[:1].upper() + told[1:])}."
 
 

@@ -12,7 +12,7 @@ import msgspec
 from parley.client.protocols import setup_of, show_of
 from parley.client.records import Altered, Record
 from parley.client.show.answer import ResultCard
-from parley.client.show.control import forked
+from parley.client.show.control import fork_lines
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_names
 from parley.client.show.words import one_family, usage_words
@@ -228,7 +228,7 @@ class Fold(Taking):
             continues=self.continues,
             forked_from=fork.parent if fork else "",
             forked_at=fork.round if fork else None,
-            fork_words=tuple(forked(fork)),
+            fork_words=tuple(fork_lines(fork)),
             parent=opened.parent if opened else "",
             round=self.scene.round,
             round_limit=limit if isinstance(limit, int) else None,
@@ -276,13 +276,13 @@ def fold_of(source: Record | Fold, *, everything: bool = False) -> Fold:
     Altered."""
     if isinstance(source, Fold):
         return source
-    fold = folded(source.sid, source.entries, everything=everything)
+    fold = fold_log(source.sid, source.entries, everything=everything)
     if fold.opened is None:
         raise Altered(f"session {source.sid} has no opening entry")
     return fold
 
 
-def folded(
+def fold_log(
     sid: str,
     texts: Iterable[str] = (),
     posts: Sequence[Post] = (),

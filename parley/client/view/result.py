@@ -19,7 +19,7 @@ from parley.client.show.words import (
 )
 from parley.client.text import count, line
 from parley.client.turns import SubmissionRefused, Turns
-from parley.client.untrusted import figures, items, mapping, number, shaped, words
+from parley.client.untrusted import figures, items, mapping, number, shaped, value_as_text
 from parley.schemas import log
 from parley.schemas.result import RIGHT, Result
 from parley.schemas.stops import ONE_SOURCE, PROTOCOL_FAULT, stop_row
@@ -95,7 +95,7 @@ def _card(
     text = told.text
     because = told.stop or reason_words(stop.reason, stop.converged)
     if stop.reason == PROTOCOL_FAULT:
-        because = f"{because}: {words(stop.certificate.get('why'))}"
+        because = f"{because}: {value_as_text(stop.certificate.get('why'))}"
     number_ = number(result.outcome.get("confidence"))
     confidence = "" if number_ is None or not text else f"{number_:.2f}"
     reads = _reads(show, result) if confidence else ""
@@ -158,7 +158,7 @@ def _sure(kind: Kind, told: ResultSummary, because: str, reason: str, cancelled:
 def _cancelled(result: Result) -> str:
     """` by NAME: why`."""
     given = result.stop.certificate
-    by, why = line(words(given.get("by") or "")), line(words(given.get("why") or ""), REASON)
+    by, why = line(value_as_text(given.get("by") or "")), line(value_as_text(given.get("why") or ""), REASON)
     return (f" by {by}" if by else "") + (f": {why}" if why else "")
 
 
@@ -176,8 +176,8 @@ def _missing(result: Result, turns: Turns) -> Iterator[str]:
     """Seats that were missing in the last round, by the reason."""
     last = mapping(result.rounds[-1]) if result.rounds else {}
     by_why: dict[str, list[str]] = {}
-    for seat in map(words, items(last.get("missing"))):
-        told = words(mapping(last.get("why_missing")).get(seat, ""))
+    for seat in map(value_as_text, items(last.get("missing"))):
+        told = value_as_text(mapping(last.get("why_missing")).get(seat, ""))
         why = turns.why.get((int(number(last.get("round")) or 0), seat)) or told
         by_why.setdefault(line(why, REASON), []).append(seat_name(seat))
     for why, seats in by_why.items():

@@ -43,7 +43,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
     making: Making
 
 
-def made(rows: Sequence[AgentRow], environ: Mapping[str, str], secret: bytes) -> tuple[Made, ...]:
+def make_units(rows: Sequence[AgentRow], environ: Mapping[str, str], secret: bytes) -> tuple[Made, ...]:
     """The units of these rows. Rows share a process where they say so and their agents get the same of the environment:
     a key that is for one seat reaches no other.
 

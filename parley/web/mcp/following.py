@@ -27,7 +27,7 @@ from parley.bus.errors import BusError
 from parley.client.api import Parley
 from parley.client.client import Client
 from parley.client.errors import ParleyError, Refusal
-from parley.client.opened_session import leave, opened
+from parley.client.opened_session import leave, open_session
 from parley.client.show.open_items import OpenItem
 from parley.client.show.palette import seat_name
 from parley.client.text import line
@@ -38,7 +38,7 @@ from parley.schemas.result import Result
 from parley.schemas.session import DecideItem, OpenSession
 from parley.schemas.wire import InvalidValue, SchemaError, decode
 from parley.web import program_sessions
-from parley.web.errors import words
+from parley.web.errors import error_text
 from parley.web.verdicts import text_of
 
 Asking = Context[Any, Any]
@@ -65,7 +65,7 @@ def errors() -> Iterator[None]:
     try:
         yield
     except (ParleyError, BusError, SchemaError) as error:
-        raise ToolError(words(error)) from error
+        raise ToolError(error_text(error)) from error
 
 
 async def run(parley: Parley, opening: OpenSession, ctx: Asking) -> Result | InputRequiredResult:
@@ -73,7 +73,7 @@ async def run(parley: Parley, opening: OpenSession, ctx: Asking) -> Result | Inp
     call, or goes away, cancels the session. Raises as Client.open."""
     place = _place(ctx)
     if place is None:
-        place = Place(session=await opened(parley.client, opening, root=program_sessions.ROOT))
+        place = Place(session=await open_session(parley.client, opening, root=program_sessions.ROOT))
     client = parley.client
     try:
         await _answered(client, place, ctx)

@@ -9,7 +9,7 @@ from parley.client import task_folder
 from parley.client.errors import BadInput
 from parley.client.evidence import ReadEvidence, SentFile, read
 from parley.client.text import count
-from parley.schemas.folders.archive import unpacked
+from parley.schemas.folders.archive import unpack_archive
 from parley.schemas.session import EVERYBODY, MAX_EVIDENCE
 
 FIELD = "projectPath"
@@ -48,7 +48,7 @@ def load_project(folder: Path) -> ReadEvidence:
     ignores, and what may be a secret, stays out. Raises BadInput where nothing is left."""
     sent = task_folder.read_folder(folder)
     left_out = [f"{file.path}: {file.why}" for file in sent.left_out if file.why]
-    files = [SentFile(name, data) for name, (data, _) in sorted(unpacked(sent.data).items())]
+    files = [SentFile(name, data) for name, (data, _) in sorted(unpack_archive(sent.data).items())]
     try:
         found = read(files, most=MAX_EVIDENCE // 2)
     except BadInput as error:

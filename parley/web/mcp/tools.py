@@ -14,7 +14,7 @@ from parley.client import records, what_if
 from parley.client.api import Parley
 from parley.client.errors import BadInput, NotAllowed, Refusal
 from parley.client.evidence import ReadEvidence
-from parley.client.opened_session import opened
+from parley.client.opened_session import open_session
 from parley.client.opening import opening_of, spelling, without_files
 from parley.client.protocols import task_setup
 from parley.client.records import Record, record_of
@@ -93,7 +93,7 @@ class Tools:
             parley = await self._who(ctx)
             opening = await self._asked(parley, options)
             with spelling("mcp", opening.protocol):
-                sid = await opened(parley.client, opening, root=program_sessions.ROOT)
+                sid = await open_session(parley.client, opening, root=program_sessions.ROOT)
         left_out = list(opening.left_out or ())
         return Started(session=sid, protocol=opening.protocol, transcript=transcript_uri(sid), left_out=left_out)
 
@@ -167,7 +167,9 @@ class Tools:
             view = await program_sessions.so_far(client, session)
             record = record_of(session, await client.log(session)) if client.owner else view
             figures = rendered.document(record, posts=False)
-            return Explanation(session=session, words=list(map(hung, explain.words(record))), figures=figures)
+            return Explanation(
+                session=session, words=list(map(hung, explain.explanation_lines(record))), figures=figures
+            )
 
     async def replay_what_if(
         self,

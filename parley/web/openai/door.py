@@ -16,7 +16,7 @@ from parley.web.offered_models import Offers
 from parley.web.openai import chat, errors, history
 from parley.web.openai.errors import ApiError
 from parley.web.openai.requests import models, offer_of, parse_request
-from parley.web.openai.running import EventStream, OnDisconnect, Running, begun, to_the_end
+from parley.web.openai.running import EventStream, OnDisconnect, Running, start_request, to_the_end
 
 ROOT = "/v1/"
 _OWNER = "parley"
@@ -67,7 +67,7 @@ class OpenAI:
         offer_of(body, self._offers)
         wanted = parse_request(body, history.read(body), self._offers)
         client = await client_of(request)
-        running = await _unless_left(request, begun(client, wanted))
+        running = await _unless_left(request, start_request(client, wanted))
         if running is None:
             return Response(status_code=_GONE)
         if wanted.stream:

@@ -9,7 +9,7 @@ from typing import Any
 
 from parley.client.protocols import setup_of
 from parley.client.text import clean, hung
-from parley.client.untrusted import items, mapping, number, words
+from parley.client.untrusted import items, mapping, number, value_as_text
 from parley.client.view.fold import Fold
 from parley.client.view.shapes import PostCard
 from parley.schemas.result import Result
@@ -74,7 +74,7 @@ def _held(fold: Fold, result: Result) -> tuple[dict[str, PostCard], dict[str, st
         for seat, said in mapping(mapping(played).get("positions")).items():
             silent.pop(seat, None)
             if mapping(said).get("abstains"):
-                silent[seat] = words(mapping(said).get("reasoning", ""))
+                silent[seat] = value_as_text(mapping(said).get("reasoning", ""))
     return {seat: card for seat, card in fold.last.items() if seat not in silent}, silent
 
 
@@ -127,8 +127,8 @@ def _failed(fold: Fold, result: Result) -> list[dict[str, Any]]:
     """Seats of which a turn came to nothing, with the last reason, and the rounds in which it did."""
     whys: dict[str, dict[int, str]] = {}
     for played in result.rounds:
-        for seat in map(words, items(mapping(played).get("missing"))):
-            told = words(mapping(mapping(played).get("why_missing")).get(seat, ""))
+        for seat in map(value_as_text, items(mapping(played).get("missing"))):
+            told = value_as_text(mapping(mapping(played).get("why_missing")).get(seat, ""))
             whys.setdefault(seat, {})[int(number(mapping(played).get("round")) or 0)] = told
     for one in fold.turns.nothing:
         whys.setdefault(one.seat, {})[one.round] = one.why

@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 from parley.bus.errors import BusError, UnknownSession
 from parley.client.client import Client
 from parley.client.errors import BadInput, ParleyError
-from parley.client.opened_session import leave, opened
+from parley.client.opened_session import leave, open_session
 from parley.client.opening import spelling
 from parley.client.view.fold import Fold
 from parley.schemas.result import Result
@@ -92,7 +92,7 @@ class Running:
         return {SESSION: self.sid}
 
 
-async def begun(client: Client, wanted: ChatRequest) -> Running:
+async def start_request(client: Client, wanted: ChatRequest) -> Running:
     """Open the session that a request asks for. Raises ApiError, BadInput, and as Client.open."""
     try:
         before = await program_sessions.earlier(client, wanted.continues) if wanted.continues else None
@@ -101,7 +101,7 @@ async def begun(client: Client, wanted: ChatRequest) -> Running:
         raise ApiError(message, param=f"{OWN}.continues", code="session_not_found") from error
     opening = await asyncio.to_thread(wanted.opening, before)
     with spelling("v1", opening.protocol):
-        sid = await opened(client, opening, root=program_sessions.ROOT)
+        sid = await open_session(client, opening, root=program_sessions.ROOT)
     return Running(client, sid, msgspec.structs.replace(wanted, left_out=opening.left_out or ()))
 
 

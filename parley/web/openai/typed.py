@@ -13,7 +13,7 @@ import jsonschema
 import msgspec
 
 from parley.client.client import Client
-from parley.client.opened_session import leave, opened
+from parley.client.opened_session import leave, open_session
 from parley.client.opening import Offer, opening_of, spelling
 from parley.client.protocols import lone_setup
 from parley.schemas.result import Result, ResultUsage
@@ -97,7 +97,7 @@ async def stated(client: Client, result: Result, form: Form) -> Stated:
         question = _ASKED if not sid else f"{_ASKED}\n\nThe value before was refused: {fault}"
         with spelling("v1", protocol):
             opening = opening_of(question, {}, documents, Offer(protocol=protocol), door="v1")
-            sid = await opened(client, opening, root=program_sessions.ROOT)
+            sid = await open_session(client, opening, root=program_sessions.ROOT)
         try:
             ended = await client.result(sid)
         except asyncio.CancelledError:

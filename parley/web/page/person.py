@@ -15,7 +15,7 @@ from parley.client.errors import BadInput
 from parley.client.text import hung
 from parley.schemas.wire import Undecodable, decode, encode
 from parley.web.page.shapes import HumanTurn
-from parley.web.page.turn_fields import asked, fields_of
+from parley.web.page.turn_fields import fields_of, turn_request_text
 
 MOST_PROMPT = 400_000
 """Characters of what a turn shows."""
@@ -108,7 +108,7 @@ def turn_of(shown: Shown) -> HumanTurn:
         round=shown.round,
         deadline_ms=shown.deadline_ns // 1_000_000,
         error=shown.error,
-        asked=asked(shown),
+        asked=turn_request_text(shown),
         question=shown.question,
         prompt="\n".join(map(hung, turn_words(shown, lambda _: True)))[:MOST_PROMPT],
         fields=fields_of(shown),

@@ -88,7 +88,7 @@ async def estimated(request: Request) -> Response:
 def _estimated(figures: Estimate) -> Estimated:
     priced = (s.usd_per_million_input + s.usd_per_million_output for s in figures.seats if s.metered)
     return Estimated(
-        words=tuple(estimate.words(figures)),
+        words=tuple(estimate.estimate_lines(figures)),
         likely=_amount(figures.likely),
         most=None if figures.work is not None else _amount(figures.most),
         rounds=figures.rounds,

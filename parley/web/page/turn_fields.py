@@ -128,7 +128,7 @@ def fields_of(shown: Shown) -> tuple[HumanField, ...]:
     return _Form(shown).fields(shown.reply, own if isinstance(own, dict) else {})
 
 
-def asked(shown: Shown) -> str:
+def turn_request_text(shown: Shown) -> str:
     """What is wanted of the seat, in a sentence."""
     named = shown.kind.replace("_", " ").capitalize()
     return show_of(shown.protocol).form.asks.get(shown.kind, f"{named}.")

@@ -42,7 +42,7 @@ async def test_it_is_kept_and_told_everywhere_and_the_last_word_counts(stack: En
     found = documents.document(record)
     assert [f["right"] for f in found["feedback"]] == [True, False] and found["feedback"][-1]["author"] == "owner"
     for text in (
-        "\n".join(explain.words(record)),
+        "\n".join(explain.explanation_lines(record)),
         "\n".join(terminal.show(record)),
         "\n".join(terminal.markdown(record)),
         "\n".join(html.html(record)),

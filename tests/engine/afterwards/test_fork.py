@@ -71,7 +71,7 @@ async def test_it_says_where_it_comes_from_everywhere(stack: Engine) -> None:
     assert after["fork"]["parent"] == "s1" and words in after["stop"]["certificate"]["record"]
     record = record_of("f1", await stack.log("f1"))
     for text in (
-        "\n".join(explain.words(record)),
+        "\n".join(explain.explanation_lines(record)),
         "\n".join(terminal.show(record)),
         "\n".join(terminal.markdown(record)).replace("Forked", "forked"),
         "\n".join(html.html(record)).replace("-&gt;", "->"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from parley.agents.tools.folder import archive, unpacked
+from parley.agents.tools.folder import archive, unpack_archive
 from parley.bus import artifacts
 from tests.protocols.madp.play import (
     APPROVED,
@@ -102,6 +102,6 @@ async def test_a_long_result_is_kept_whole_beside_the_record(crew: Crew) -> None
     short, read, wrote = work["calls"]
     assert "whole" not in short and "whole" not in wrote
     assert len(read["result"]) == 2_000 and read["whole"] == "002-files.read_file.txt"
-    kept = unpacked(await artifacts.get(crew.owner, "s1", work["results"]["id"]))
+    kept = unpack_archive(await artifacts.get(crew.owner, "s1", work["results"]["id"]))
     text = kept[read["whole"]][0].decode()
     assert set(kept) == {read["whole"]} and text.startswith(read["result"]) and "line 00900" in text

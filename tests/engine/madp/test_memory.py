@@ -92,7 +92,7 @@ async def test_a_person_edits_and_forgets_and_a_rebuilt_index_says_so_too(crew: 
     connection = await crew.connect("moderator")
     again = await rows.of_log(Log(connection), "s1")
     assert again is not None and (again.memory, again.feedback_ns) == (row.memory, row.feedback_ns)
-    told = "\n".join(explain.words(record_of("s1", await owner.log("s1")), "memory"))
+    told = "\n".join(explain.explanation_lines(record_of("s1", await owner.log("s1")), "memory"))
     assert "Close what you open." in told and "It leaks." not in told and "It is done." not in told
     with pytest.raises(Refusal, match="there is no note 7; its notes are 1, 2"):
         await owner.keep_notes("s1", (note.__class__(n=7, kind="pitfall", text="Mine."),))

@@ -59,7 +59,7 @@ async def test_three_overrides_move_the_fourth_lead_in_their_folder_alone(shop: 
     sids = [(await shop.ask(prompt, expert=IMPL))["sid"] for prompt in SAME[:3]]
     fourth = await shop.ask(SAME[3])
     assert fourth["lead"] == IMPL and fourth["consensus"]["how"] == "preference"
-    told = "\n".join(explain.words(record_of(fourth["sid"], await shop.client.log(fourth["sid"]))))
+    told = "\n".join(explain.explanation_lines(record_of(fourth["sid"], await shop.client.log(fourth["sid"]))))
     assert f"Three times in this folder you chose {IMPL} for such a task." in told
     assert await shop.leads(SAME[3], folder="other") == SRE
     assert await shop.leads("write a guide for new contributors") == SRE, "another kind of task"
@@ -81,7 +81,7 @@ async def test_what_is_erased_teaches_nothing_and_neither_does_another_bus(shop:
     assert sid not in [one.session for one in found.lessons] and SAME[0] not in shop.file.read_text()
     mine = await shop.ask(SAME[0], expert=IMPL)
     (kept,) = [one for one in (await taught.look(shop.client, shop.file)).lessons if one.session == mine["sid"]]
-    taught.erased(shop.file, [mine["sid"]])
+    taught.forget_erased(shop.file, [mine["sid"]])
     assert mine["sid"] not in shop.file.read_text()
     elsewhere = kept.__class__(
         session="of-another-bus", at_ns=kept.at_ns, folder=kept.folder, task=SAME[0], chosen=IMPL

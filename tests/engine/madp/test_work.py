@@ -11,10 +11,10 @@ from parley.agents import experts
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
 from parley.agents.specs import AgentSpec
-from parley.agents.tools.folder import archive, unpacked
+from parley.agents.tools.folder import archive, unpack_archive
 from parley.bus import artifacts
 from parley.client.protocols.madp.trace import trace
-from parley.client.view.fold import folded
+from parley.client.view.fold import fold_log
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
@@ -95,7 +95,7 @@ async def test_the_reply_holds_diff_and_calls_and_the_folder_is_an_artifact(bus:
     assert [(c.tool, c.ok) for c in found.calls] == [("read_file", True), ("replace_in_file", True)]
     assert "+print('hello')" in found.diff and found.folder is not None
     data = await artifacts.get(bus.owner, "s1", found.folder.id)
-    assert unpacked(data) == {"app.py": (b"print('hello')\n", False)}
+    assert unpack_archive(data) == {"app.py": (b"print('hello')\n", False)}
     assert await artifacts.get(bus.owner, "s1", start.id) == START
     assert all(s.expert == SPEC for s in model.shown)
 
@@ -158,7 +158,7 @@ async def test_the_model_overrules_the_matcher_and_its_tokens_are_those_of_intak
     told = trace("s1", entries)
     assert told.phases.intake.matcher == "better, asked m" and told.token_usage.intake == 340
     claim = SHIPPED["data-scientist"].deliberation.claim[:40]
-    cards = {card.kind: card for card in folded("s1", posts=posts).cards}
+    cards = {card.kind: card for card in fold_log("s1", posts=posts).cards}
     line = cards["consensus"].position
     assert line.startswith(f"Data Scientist leads (relevance high; confidence 0.70; {claim}")
     assert "; m was asked)" in line and "; m was asked." in cards["task"].text

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from parley.agents.tools import sandbox
-from parley.agents.tools.folder import archive, unpacked
+from parley.agents.tools.folder import archive, unpack_archive
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.protocols.madp.work import ReviewBrief
 from parley.schemas.routing import Task
@@ -259,7 +259,7 @@ async def test_files_are_edited_and_the_reply_holds_diff_and_calls(server: Aimoc
     ]  # fmt: skip
     assert "leads out of the task's folder" in found_work.calls[1].result
     assert "-    return 'hi'\n+    return 'hello'" in found_work.diff
-    assert unpacked(await artifacts.get(found_work.folder.id)) == {"app.py": (AFTER.encode(), False)}
+    assert unpack_archive(await artifacts.get(found_work.folder.id)) == {"app.py": (AFTER.encode(), False)}
     assert done.usage.calls == 4 and done.usage.input_tokens > 0 and "injection" in done.flags
     assert reviewed.body.verdict == "approved"
 

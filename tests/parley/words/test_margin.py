@@ -133,7 +133,7 @@ def follow_up(record: Record) -> str:
 
 SCREENS: dict[str, Callable[[Record], str]] = {
     "sessions show": lambda r: printed(lambda: say_all(terminal.show(r))),
-    "explain": lambda r: printed(lambda: say_all(explain.words(r, "all"))),
+    "explain": lambda r: printed(lambda: say_all(explain.explanation_lines(r, "all"))),
     "ask --plain": lambda r: view(PlainView, r),
     "ask --plain --verbose": lambda r: view(lambda: PlainView(verbose=True), r),
     "ask, live": lambda r: view(LiveView, r),
@@ -141,7 +141,7 @@ SCREENS: dict[str, Callable[[Record], str]] = {
     "ask --json, its notes": lambda r: view(TerminalView, r),
     "export --format markdown": lambda r: "\n".join(terminal.markdown(r)),
     "print(result)": lambda r: str(to_api(ended(r))),
-    "MCP explain": lambda r: "\n".join(map(hung, explain.words(r, "all"))),
+    "MCP explain": lambda r: "\n".join(map(hung, explain.explanation_lines(r, "all"))),
     "MCP and /v1 posts": posts,
     "the document of a follow-up": follow_up,
 }

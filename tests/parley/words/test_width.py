@@ -59,14 +59,14 @@ def test_the_doctors_report_fits_the_terminal() -> None:
         models=(ModelFound(seat="implementation-engineer-of-the-second-team", model=text, status="configured"),),
         encoder=EncoderFound(agent="helper", status="unknown", why=text), missing=(Missing(what=text, mend=text),),
     )  # fmt: skip
-    assert max(map(columns, screen.words(report, 80))) <= 80
-    assert max(map(columns, screen.words(report))) > 150
+    assert max(map(columns, screen.report_lines(report, 80))) <= 80
+    assert max(map(columns, screen.report_lines(report))) > 150
 
 
 def test_an_explanation_is_wrapped_between_words(tmp_path: Path) -> None:
     shown = screen_of(Front(tmp_path), "explain", str(LOG), rows=48)
     assert max(map(columns, shown)) <= 80
-    whole = " ".join(" ".join(explain.words(read_record(LOG), cut=True)).split())
+    whole = " ".join(" ".join(explain.explanation_lines(read_record(LOG), cut=True)).split())
     assert " ".join(" ".join(shown).split()) == whole, "no word is cut, and none is left out"
 
 

@@ -102,7 +102,7 @@ def of_page(p: Play) -> str:
 FACES: dict[str, Callable[[Play], str]] = {
     "terminal": lambda p: shown.ended(p.result),
     "terminal, everything": lambda p: shown.screen(p),
-    "explain": lambda p: "\n".join(explain.words(record(p), "all")),
+    "explain": lambda p: "\n".join(explain.explanation_lines(record(p), "all")),
     "page": posts_told,
     "HTML": of_page,
     "MCP": lambda p: verdict_of(p.result).verdict,

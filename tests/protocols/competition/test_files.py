@@ -16,7 +16,7 @@ from parley.client.setup.options import read_styles
 from parley.planned.plan import plan_of
 from parley.schemas.session import OpenSession
 from parley.settings import load
-from parley.stack.announce import announced
+from parley.stack.announce import expected_announcements
 from parley.stack.rows import rows_of
 from tests.protocols.competition.play import shipped, small, speech
 from tests.support.debater import MODEL
@@ -50,7 +50,7 @@ def opening(given: Mapping[str, Any], question: str = "This house would.", **mor
     plan = plan_of(settings)
     found = opening_of(question, {}, (), msgspec.structs.replace(plan.offer(), here=True), door="ask")
     rows = tuple(msgspec.structs.replace(row, model=MODEL) for row in plan.rows)
-    estimate.of(found, announced(rows))
+    estimate.of(found, expected_announcements(rows))
     return found
 
 

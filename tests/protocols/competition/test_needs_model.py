@@ -16,7 +16,7 @@ from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.presence import Announcement
 from parley.schemas.session import Document, OpenSession
-from parley.stack.announce import announced
+from parley.stack.announce import expected_announcements
 from parley.stack.rows import rows_of
 from tests.protocols.competition.play import COMPETITION, small, speech
 from tests.support.engine import Engine, engine
@@ -75,7 +75,7 @@ def test_a_task_that_chooses_its_experts_needs_one_that_has_a_model() -> None:
 
 @pytest.mark.parametrize("protocol", ["consensus", "single"])
 def test_whoever_quotes_needs_a_document_a_model_or_a_person(protocol: str) -> None:
-    workers = tuple(announced(rows_of(protocol)))
+    workers = tuple(expected_announcements(rows_of(protocol)))
     request, read = OpenSession(question="Ban it?", protocol=protocol), sha256(b"Yes.").hexdigest()
     document = Document(id=read, name="a.md", text="Yes.")
     earlier = msgspec.structs.replace(document, background=True)

@@ -115,7 +115,7 @@ def test_a_least_value_that_was_not_met_is_named_as_what_kept_them_apart() -> No
 def test_every_face_shows_each_seats_stand_and_the_hash_that_it_binds() -> None:
     play = signed_by_two()
     fold = shown.fold(play)
-    forms = ("\n".join(explain.words(fold, "all")), "\n".join(html.html(fold)), shown.screen(play))
+    forms = ("\n".join(explain.explanation_lines(fold, "all")), "\n".join(html.html(fold)), shown.screen(play))
     for given in play.outcome["signatures"]:
         assert all(f"[{given['binds']}]" in text for text in forms)
     assert all("3 of 3 seats said or signed it, weight 3 of 3 (100 %)" in text for text in forms)
@@ -135,4 +135,4 @@ def test_weights_that_would_let_few_decide_are_told_before_anything_was_said(
     line = "weights: Panelist 1 has 71 % of the weight; more than half of the seats must sign all the same"
     fold = shown.fold(play)
     assert (line in [notice.text for notice in fold.notices()]) is told
-    assert (line in list(explain.words(fold))) is told
+    assert (line in list(explain.explanation_lines(fold))) is told

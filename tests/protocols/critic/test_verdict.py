@@ -2,7 +2,7 @@
 
 import pytest
 
-from parley.coordinator.protocols.critic.rewriting import compared
+from parley.coordinator.protocols.critic.rewriting import compare_rewriting
 from parley.schemas.protocols.critic import NO_NEW_OBJECTION, Judgement, Verdict
 from tests.client import shown
 from tests.protocols.critic.play import Play
@@ -106,5 +106,5 @@ def test_who_shows_a_check_is_judged() -> None:
 def test_what_is_left_out_and_added(
     asked: str, rewritten: str, left_out: tuple[str, ...], added: tuple[str, ...]
 ) -> None:
-    found = compared(asked, rewritten)
+    found = compare_rewriting(asked, rewritten)
     assert (found.left_out, found.added, found.another) == (left_out, added, False)

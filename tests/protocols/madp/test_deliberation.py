@@ -16,7 +16,7 @@ from parley.planned.plan import plan_of
 from parley.schemas.expert import QUEUE
 from parley.schemas.session import Document, OpenSession
 from parley.settings import load
-from parley.stack.announce import announced
+from parley.stack.announce import expected_announcements
 from parley.stack.lease import Stack
 from parley.stack.rows import rows_of
 from tests.parley.support import TEXTS
@@ -51,7 +51,7 @@ def check(protocol: str, settings: dict[str, Any], workers: bool = True, texts: 
         Document(id=sha256(text.encode()).hexdigest(), name=f"{i}.md", text=text, holders=("expert",))
         for i, text in enumerate(texts)
     )
-    there = [*announced(rows_of("madp")), *(announced(rows_of(protocol)) if workers else ())]
+    there = [*expected_announcements(rows_of("madp")), *(expected_announcements(rows_of(protocol)) if workers else ())]
     check_beneath(PROTOCOLS, PROTOCOLS["madp"], msgspec.structs.replace(opening, documents=documents), tuple(there))
 
 

@@ -49,11 +49,11 @@ def test_each_is_told_with_the_command_that_answers_it() -> None:
         session="s1", task="Improve \x1b[31mit", item="1", kind="review_limit", question="What now?",
         choices=("emit", "revise"), default="emit", deadline_ns=NOW_NS, seconds_left=7_200.0,
     )  # fmt: skip
-    told = list(inbox.words([found], " --state here"))
+    told = list(inbox.inbox_lines([found], " --state here"))
     assert told[0] == "s1: Improve \\x1b[31mit"
     assert told[2].strip() == "answer: emit, revise; without one in 2 h: emit"
     assert told[3].strip() == "parley inbox answer s1 1 emit --state here"
-    assert list(inbox.words([])) == ["nothing waits for a human"]
+    assert list(inbox.inbox_lines([])) == ["nothing waits for a human"]
 
 
 class Played:

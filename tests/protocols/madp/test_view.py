@@ -102,7 +102,7 @@ def test_everything_is_shown_where_it_is_asked_for(session: Play) -> None:
 
 
 def test_explain_shows_the_coordination_with_its_cost(session: Play) -> None:
-    told = "\n".join(explain.words(of(session), "cost"))
+    told = "\n".join(explain.explanation_lines(of(session), "cost"))
     assert "Tokens of the coordination: 100 (intake 100, claims 0," in told and "Assigned after" in told
 
 

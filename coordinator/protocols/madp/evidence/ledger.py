@@ -120,7 +120,7 @@ def _prose_asked(task: str, diff: str) -> bool:
     return not diff or wanted(task) != "change" or named or bool(_OF_TEXTS.search(task))
 
 
-def words(record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
+def ledger_lines(record: Evidence, checks: tuple[Checked, ...]) -> tuple[str, ...]:
     """The record in words, the weightiest first."""
     rows = [f"the check {c.when} the work, `{c.command}`: {_came_to(c)}" for c in checks]
     rows += [f"{r.by} ran `{r.command}`: {_ended(r)}" for r in record.commands[-20:]]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from parley.coordinator.protocols.madp.evidence.diffs import paths_of
-from parley.coordinator.protocols.madp.state import announced, degraded, room
+from parley.coordinator.protocols.madp.state import announced_experts, degraded, room
 from parley.coordinator.table import View
 
 SECURITY = "security"
@@ -168,7 +168,7 @@ def _guard(v: View, field: str, lead: str) -> str:
 
 
 def _owners(v: View, field: str) -> Iterator[str]:
-    experts = announced(v)
+    experts = announced_experts(v)
     named = [x for x in _IDS.get(field, ()) if x in experts] + [x for x, k in experts.items() if k.category == field]
     yield from named or sorted(x for x, k in experts.items() if k.category == SECURITY)
 

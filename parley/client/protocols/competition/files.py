@@ -64,10 +64,10 @@ def read_format(name: str) -> Format:
         near = difflib.get_close_matches(name, built_in(), 1)
         hint = f"did you mean {near[0]}?" if near else f"built in are {', '.join(built_in())}"
         raise BadInput("format", f"{name!r} is no format and no file; {hint}")
-    return parsed(_mapping(path, "format"), str(path))
+    return parse_format(_mapping(path, "format"), str(path))
 
 
-def parsed(data: Mapping[str, Any], where: str) -> Format:
+def parse_format(data: Mapping[str, Any], where: str) -> Format:
     """A format from plain values. Raises BadInput, which names `where`, the field, the value and what is allowed."""
     parsed_format: Format = _converted(dict(data), Format, "format", where)
     _refuse_controls(data, f"{where}: format")
@@ -129,7 +129,7 @@ def whole(given: Mapping[str, Any]) -> dict[str, Any]:
         As `read` and `personalities`; a style of a seat that is not there, or of a name that nobody knows.
     """
     format_ = given.get("format", DEFAULT)
-    rules = parsed(format_, "competition.format") if isinstance(format_, dict) else read_format(str(format_))
+    rules = parse_format(format_, "competition.format") if isinstance(format_, dict) else read_format(str(format_))
     named = given.get("styles") or {}
     settings = {**given, "format": msgspec.to_builtins(rules)}
     if not isinstance(named, dict):

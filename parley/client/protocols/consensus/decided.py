@@ -47,7 +47,7 @@ def _whose(seat: str, answer: str) -> str:
     return f"{seat_name(seat)}'s “{line(answer, _BRIEF)}”"
 
 
-def words(poll: Poll, found: Decision, asked: str) -> str:
+def decision_line(poll: Poll, found: Decision, asked: str) -> str:
     """`decided by borda: “A” 4 points, “B” 2 points; 3 of 3 cast a ballot`. `asked`: the rule as it was asked for."""
     told = "; ".join(filter(None, (_count(poll, found), _turnout(poll, found.rule))))
     by = "the judge" if found.rule == "judge" else _rule(asked)
@@ -169,6 +169,6 @@ def recounted(poll: Poll, found: Decision, asked: str) -> Iterator[str]:
     """A count by another rule, in words."""
     yield f"counted by {_rule(asked)}, the session was to be decided by {_rule(poll.rule)}"
     yield f"Answer: {_answer(poll, found.winner, 300)}" if found.winner else "No answer."
-    yield words(poll, found, asked)
+    yield decision_line(poll, found, asked)
     yield from (f"  {row}" for row in rows(poll, found, asked))
     yield f"{count(sum(not cast.why for cast in poll.casts), 'ballot')} of the record; no model was asked"

@@ -391,7 +391,8 @@ class ConsensusShow(Show):
         behind = next((c.seats for c in poll.candidates if c.name == found.winner), ())
         held, said = stands.held_last(result), outcome.answer
         return ResultSummary(
-            text=said, behind=decided.words(poll, found, poll.rule), why=decided.ruling(poll) or outcome.reasoning,
+            text=said, behind=decided.decision_line(poll, found, poll.rule),
+            why=decided.ruling(poll) or outcome.reasoning,
             quote=next(iter(quotes_of(outcome.citations)), None),
             dissent=("; ".join(apart) or "nobody") if said else "",
             posts=tuple(post for seat, (_, post) in self._held.items() if seat in behind),

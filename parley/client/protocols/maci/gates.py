@@ -6,7 +6,7 @@ from typing import Any
 from parley.client.show.card import StopRule, StopTest
 from parley.client.show.palette import seat_names
 from parley.client.text import count, line
-from parley.client.untrusted import items, mapping, words
+from parley.client.untrusted import items, mapping, value_as_text
 from parley.schemas.belief import Belief, Share, leading
 from parley.schemas.protocols.maci.messages import Met, Outcome, Ruled, Score
 
@@ -139,7 +139,7 @@ def unlike_words(rounds: Sequence[Mapping[str, Any]], record: Iterable[Ruled]) -
             f"The judges passed {len(kept_out)} of the refused, and q alone refused them"
             f" ({_range([r['q'] for r in kept_out])}); {_NOT_WORTH}. maci.q_gate=false admits all that the judges pass."
         )
-        claims = dict.fromkeys(words(r["claim"]) for r in kept_out if r.get("claim"))
+        claims = dict.fromkeys(value_as_text(r["claim"]) for r in kept_out if r.get("claim"))
         yield from (f"  judges passed it, q refused it: {line(claim, 200)}" for claim in claims)
     if doubted := [ruled.q or 0.0 for ruled in record if ruled.doubted]:
         yield (
@@ -247,7 +247,7 @@ def kept_apart(certificate: Mapping[str, Any]) -> list[str]:
         return []
     tests = [test for name in _CONVERGES for test in items(mapping(stops.get(name)).get("tests"))]
     all_tests = map(mapping, (certificate.get("near_consensus"), certificate.get("one_answer"), *tests))
-    failed = [(words(test.get("test")), test) for test in all_tests if test and not test.get("holds")]
+    failed = [(value_as_text(test.get("test")), test) for test in all_tests if test and not test.get("holds")]
     names = {name for name, _ in failed}
     told = []
     for name, test in failed:

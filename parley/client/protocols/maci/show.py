@@ -27,7 +27,7 @@ from parley.client.show.palette import seat_name
 from parley.client.show.show import FIELDS, Form, Show, outcome_part, rounds_part
 from parley.client.show.words import all_of
 from parley.client.text import count, line
-from parley.client.untrusted import mapping, words
+from parley.client.untrusted import mapping, value_as_text
 from parley.schemas.belief import Belief, leading
 from parley.schemas.post import Post
 from parley.schemas.protocols.maci.messages import (
@@ -559,7 +559,7 @@ def _plan_part(outcome: Outcome) -> Iterator[CardPart]:
 def _beside(outcome: Outcome, vote: str, unlike: tuple[str, ...]) -> Iterator[CardPart]:
     """The vote of the blind round, whether it was worth a debate, and what the gate on evidence did."""
     told = [f"Vote of the blind round: {vote}"] if vote else []
-    if reason := words(outcome.regime.get("words") or ""):
+    if reason := value_as_text(outcome.regime.get("words") or ""):
         told.append(f"Whether it was worth a debate: {line(reason, _WIDE)}")
     told.append(f"Arguments: {len(outcome.record)} admitted, {outcome.refused} refused")
     yield CardPart(name="debate", title="Worth of the debate", lines=(*told, *unlike))

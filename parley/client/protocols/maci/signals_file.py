@@ -15,7 +15,7 @@ import msgspec
 from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
 from parley.client.setup.setup import BadLine
-from parley.client.strict_files import join, loaded, struct_of, value_of
+from parley.client.strict_files import join, load_json, struct_of, value_of
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals.beliefs import Belief, checked, parse_belief
 from parley.schemas.belief import Share
@@ -114,7 +114,7 @@ def read_debate(path: str) -> SignalsReport:
 
 def _read(name: str, place: str, data: bytes, preset: str | None) -> SignalsReport:
     try:
-        return run(*_parsed(loaded(data), preset))
+        return run(*_parsed(load_json(data), preset))
     except InvalidValue as error:
         raise BadInput(name, f"{place}: {error}") from error
 
@@ -132,7 +132,7 @@ def _each(name: str, lines: Iterable[bytes], preset: str | None) -> Iterator[Sig
 def _whole(line: bytes) -> bool:
     """Whether a line is an object by itself."""
     try:
-        return isinstance(loaded(line), dict)
+        return isinstance(load_json(line), dict)
     except InvalidValue:
         return False
 

@@ -96,11 +96,11 @@ class MadpSetup(Setup):
             return {}, f"the check is `{given}`, {how}"
         if given is not None or not any(CHECK in w.roles for w in workers):
             return {}, "no check is run: nothing but reviews will say whether the work is right"
-        from parley.schemas.folders.archive import FolderError, unpacked
+        from parley.schemas.folders.archive import FolderError, unpack_archive
         from parley.schemas.folders.manifest import test_command
 
         try:
-            command = test_command({path: content for path, (content, _) in unpacked(data).items()})
+            command = test_command({path: content for path, (content, _) in unpack_archive(data).items()})
         except FolderError as error:
             return {}, f"no check is run: {error}"
         if command is not None and (why := next((w.no_run for w in workers if w.no_run), None)):

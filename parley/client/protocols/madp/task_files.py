@@ -11,7 +11,7 @@ import msgspec
 from parley.bus.files.plain import read_plain
 from parley.client.errors import BadInput
 from parley.client.text import line
-from parley.schemas.folders.archive import FolderError, unpacked
+from parley.schemas.folders.archive import FolderError, unpack_archive
 from parley.schemas.routing import Message
 from parley.schemas.wire import SchemaError, decode
 
@@ -75,7 +75,7 @@ def refuse_missing(command: str, data: bytes) -> None:
     if not words:
         raise BadInput("--check", f"--check {command!r} names no program; --check off runs none")
     try:
-        files = frozenset(unpacked(data))
+        files = frozenset(unpack_archive(data))
     except FolderError:
         return  # said elsewhere
     program = words[0]

@@ -21,7 +21,7 @@ from parley.schemas.protocols.madp.messages import Worded
 from parley.schemas.session import Budget, OpenSession
 from parley.schemas.turn import Usage
 from parley.settings import has_tools, load
-from parley.stack.announce import announced
+from parley.stack.announce import expected_announcements
 from parley.stack.rows import rows_of
 from tests.protocols.madp.play import (
     APPROVED,
@@ -197,14 +197,14 @@ def crew(*, tools: bool = False) -> list[Announcement]:
     """Who serves a task. The experts have a model."""
     return [
         msgspec.structs.replace(w, model="m", family="m") if w.queue.startswith(QUEUE) else w
-        for w in announced(rows_of("madp"), tools=tools)
+        for w in expected_announcements(rows_of("madp"), tools=tools)
     ]
 
 
 def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
     opening = opening_of("q", {"protocol": "madp", "settings": {"work_calls": 3}}, door="python")
     workers = crew()
-    told = list(estimating.words(estimating.of(opening, workers)))
+    told = list(estimating.estimate_lines(estimating.of(opening, workers)))
     assert any("upper bound:" in text and "not known" in text for text in told)
     assert any("a turn of work:" in text and "upper bound 2 calls, 0 tokens, 0.0000 USD" in text for text in told)
     assert any("likely:               4 turns, 4 calls, " in text for text in told)
@@ -247,7 +247,7 @@ def test_a_budget_that_holds_no_turn_of_work_is_refused_before_anything_starts()
     assert e.value.field == "budget.tokens"
     some = [msgspec.structs.replace(w, metered=w.queue != "expert_sre") for w in workers]
     estimating.refuse(estimating.of(opening, some))
-    assert any("does not hold the match and one turn of work" in text for text in estimating.words(found))
+    assert any("does not hold the match and one turn of work" in text for text in estimating.estimate_lines(found))
     estimating.refuse(
         estimating.of(opening_of("q", {"protocol": "madp", "budget": {"tokens": 3_200}}, door="python"), workers)
     )
