@@ -46,7 +46,8 @@ def door(options, given):
     async def ring(request):
         text = (await request.body()).decode()
         client = await client_of(request)
-        sid = await program_sessions.begun(client, options.offers, text, dict(given), [SentFile("a.md", text.encode())])
+        files = [SentFile("a.md", text.encode())]
+        sid = await program_sessions.open_text_session(client, options.offers, text, dict(given), files)
         async for _, fold in program_sessions.heard(client, sid):
             pass
         return JSONResponse({"session": sid, "status": fold.result.status, "rung": rung})
