@@ -120,7 +120,7 @@ class WatchSection(Section):
 
     expect: tuple[str, ...] = ()
     """Queues that must have a worker, or protocols, whose queues must: an alert tells of one without. With the answerer
-    among them a synthetic question is asked every minute, which costs a model call of it."""
+    among them a synthetic question is asked every minute, which costs one or two model calls."""
 
 
 class Settings(BaseSettings):

@@ -39,8 +39,6 @@ BY_WORDS_ALONE = 0.62
 """The same, of some options, and in other languages than English."""
 FITTING = 0.6
 """Below it a sentence has nothing of the kind asked for."""
-SAME_WORDS, SAME_SENSE = 0.8, 0.75
-"""Share of a question's words, or cosine, from which a sentence says what a question of yes or no asks."""
 OF_A_TABLE = 0.8
 """How sure a table's answer is: it stands there, but the column may be misread."""
 MAJORITY = 2 / 3
@@ -53,7 +51,7 @@ if TYPE_CHECKING:  # numpy: for whoever encodes
     from numpy.typing import NDArray
 
 Vectors = Mapping[str, "NDArray[np.float32]"]
-_HEDGES = word_set("might maybe perhaps possibly probably rumour allegedly seems apparently unlikely likely")
+_HEDGES = word_set("out might maybe perhaps possibly probably rumour allegedly seems apparently unlikely likely")
 _CONTRAST = re.compile(r"\b(?:than|instead of|rather than|unlike|compared (?:with|to)|versus|over)\b", re.I)
 _ADVICE = re.compile(
     r"\b(?:recommend\w*|prefer(?:s|red)?|advis(?:es?|ed)|best|safest|cheapest|simplest|fastest|"
@@ -239,7 +237,7 @@ def _yes_no(question: ParsedQuestion, looked: Sequence[ScoredSentence], sure: fl
 
 def _says(question: ParsedQuestion, x: ScoredSentence) -> bool:
     """Whether a sentence says what a question of yes or no asks, whatever it says to it."""
-    if x.covered < SAME_WORDS and (x.near or 0.0) < SAME_SENSE:
+    if x.covered < 1.0:  # texts that mean the contrary are near one another, too: "closed" and "open"
         return False
     e = x.evidence
     figures = {t for t in question.terms if t[0].isdigit()}

@@ -43,7 +43,7 @@ def document_names(shown: Shown) -> Iterable[str]:
             if is_citation(item) and isinstance(item["document"], str):
                 names[item["document"]] = None
             stack += item.values()
-        elif isinstance(item, list):
+        elif isinstance(item, list | tuple):  # to_builtins leaves tuples
             stack += item
     return names
 

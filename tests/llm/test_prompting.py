@@ -12,10 +12,12 @@ from parley.agents.prompts.prompting import Repair, build, fresh_boundary
 from parley.agents.prompts.templates import HEADS, Template, fill, template
 from parley.agents.protocols import KITS
 from parley.agents.text.tokens import estimate, first_tokens
+from parley.agents.turn_kinds.settled import document_names
 from parley.schemas.protocols import critic
 from parley.schemas.protocols.consensus import PanelBrief, Position
 from parley.schemas.protocols.madp.work import WorkBrief
 from parley.schemas.routing import Task
+from parley.schemas.text import Citation
 from parley.schemas.turn import Caps
 from tests.llm.support import POSITION, asked
 from tests.protocols.consensus.simulate import document
@@ -282,6 +284,9 @@ def test_nobody_is_asked_to_quote_where_there_is_nothing_to_quote() -> None:
     held = [document("d.md", "text")]
     assert "Evidence is a quotation from your documents, word" in text_of(build(asked(held)))
     both = text_of(build(asked(held, kind="revise", others=[cited])))
+    theirs = Position(**{**POSITION, "citations": (Citation(document="theirs.md", quote="text"),)})  # type: ignore[arg-type]
+    shown = asked(held, kind="revise", others=[theirs])
+    assert list(document_names(shown)) == ["d.md", "theirs.md"], "what others cite may be cited"
     assert "Evidence is a quotation from your documents or what others cite" in both
 
 

@@ -1,6 +1,7 @@
 """A model that writes and then waits: a session stays where a test wants to look at it, however fast the machine is."""
 
 import asyncio
+import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -84,15 +85,13 @@ class Gates:
 
     def settings(self, folder: Path, *, hostile: bool = False, reads: bool = False, room: int = 4) -> Path:
         """A settings file with a panel that waits at these gates."""
-        rows = []
+        seats = {}
         for queue in ("panelist_1", "panelist_2", "panelist_3", "analyst"):
-            spec = folder / f"{queue}.yaml"
-            words = f"gate: {self.folder}, hostile: {int(hostile and queue != 'analyst')}, reads: {int(reads)}"
-            spec.write_text(
-                f"queue: {queue}\nroles: [{queue.split('_')[0]}]\nmodel: tests.web.page.writer:make\n"
-                f"room: {room}\noptions: {{{words}}}\n"
-            )
-            rows.append(f"    - {{queue: {queue}, spec: {spec}}}\n")
-        path = folder / "waiting.yaml"
-        path.write_text("stack:\n  ack_wait_s: 1\n  agents:\n" + "".join(rows))
+            options = {
+                "gate": str(self.folder), "hostile": int(hostile and queue != "analyst"), "reads": int(reads),
+            }  # fmt: skip
+            seats[queue] = {"model": "tests.web.page.writer:make", "options": options, "room": room}
+        panel, path = folder / "waiting-panel.yaml", folder / "waiting.yaml"
+        panel.write_text(json.dumps({"seats": seats}))
+        path.write_text(json.dumps({"stack": {"ack_wait_s": 1}, "panel_file": str(panel)}))
         return path
