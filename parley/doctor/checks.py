@@ -357,7 +357,7 @@ class _Doctor:
         for why, sids in by_why.items():
             self.lacks(
                 f"the logs of sessions {', '.join(sids[:_MOST_DAMAGED])} are damaged: {why}",
-                "look at the bus's disk and at the server's log; sync_interval: always keeps what a power loss would take",
+                "look at the bus's disk and the server's log; sync_interval: always keeps what a power loss would take",
             )
         if (more := workers.damaged_count - len(workers.damaged)) > 0:
             self.lacks(f"the logs of {more} more sessions are damaged", "read their names in the moderators' logs")
