@@ -21,7 +21,7 @@ With `--json` a command prints exactly one JSON document on standard output. An 
 
 | exit status | means |
 |---|---|
-| 0 | the session converged; the command did what it says |
+| 0 | the session is settled, or was played to its end; the command did what it says |
 | 1 | the session failed; a record does not recompute; the stack did not start |
 | 2 | a wrong value, configuration or credentials; a refused session; no bus |
 | 3 | the session ended, and nothing is settled |
