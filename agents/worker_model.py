@@ -79,9 +79,11 @@ class WorkerModel:
             return
         if spec is not None and spec.tools is not None:
             tools = tools.only(spec.tools)
-        from parley.agents.tools.look import not_there  # the tool servers' client: for who has an operator's list
+        from parley.agents.tools.server_check import (
+            missing_servers,  # the tool servers' client: for who has an operator's list
+        )
 
-        self.no_tools = self.no_tools or await not_there(tools)
+        self.no_tools = self.no_tools or await missing_servers(tools)
 
     @property
     def no_server(self) -> str:

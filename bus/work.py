@@ -46,7 +46,7 @@ class Delivery:
         self.stored_ns = int(tokens[base + 5])
 
 
-def ack(stream: str, consumer: str, seq: int) -> str:
+def ack_subject(stream: str, consumer: str, seq: int) -> str:
     """Where a message is settled by its sequence alone, for whoever did not take it. The server looks at the sequence,
     and that the number of the delivery was given."""
     return f"$JS.ACK.{stream}.{consumer}.1.{seq}.1.1.0"

@@ -88,7 +88,7 @@ def admit(
                 "seats",
                 f"role {role.name}: {role.least} needed, {have} there; start one: parley agent {role.name}",
             )
-    check_models(protocol, workers, seats, request.waits)
+    check_language_models(protocol, workers, seats, request.waits)
     if not request.waits:
         check_sources(protocol, seats, reads=any(d.background is not True for d in request.documents))
     own = {r.name for r in protocol.roles} | {s.role for s in seats}
@@ -133,7 +133,7 @@ def check(protocols: Mapping[str, Protocol], request: OpenSession) -> None:
             raise
     except Exception as error:
         raise Inadmissible("protocol", f"the code of protocol {protocol.name} failed: {where(error)}") from error
-    check_beneath(protocols, protocol, request, ())
+    check_future_child(protocols, protocol, request, ())
 
 
 def where(error: BaseException) -> str:
@@ -183,7 +183,7 @@ def without_model(
     return tuple(s.seat for s in seats if (s.role, s.queue) in lacking and s.seat not in people)
 
 
-def check_models(
+def check_language_models(
     protocol: Protocol,
     workers: Iterable[Announcement],
     seats: Sequence[Seat] | None = None,
@@ -264,7 +264,7 @@ def _time(request: OpenSession, settings: Any, workers: tuple[Announcement, ...]
     return max(least, min(max([USUAL_TURN_S, *needed]), _MOST_TURN_S))
 
 
-def check_beneath(
+def check_future_child(
     protocols: Mapping[str, Protocol], protocol: Protocol, request: OpenSession, workers: tuple[Announcement, ...]
 ) -> None:
     """Look whether the session that this one may start beneath it would be refused for what the request says. Workers

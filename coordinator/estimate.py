@@ -225,10 +225,10 @@ def refusal(estimate: Estimate, protocol: Protocol) -> tuple[str, str]:
     """(the limit, its figure and what the session may take at least), of an estimate with a shortfall."""
     field, _, figures = estimate.shortfall.partition(": ")
     limit, _, wants = figures.partition(", used or reserved 0, the next turns may take ")
-    return field, f"{limit}, {least_words(protocol)} may take {wants}"
+    return field, f"{limit}, {describe_minimum(protocol)} may take {wants}"
 
 
-def least_words(protocol: Protocol) -> str:
+def describe_minimum(protocol: Protocol) -> str:
     """What a session has at least, in words."""
     if protocol.experts:
         return "the match and one turn of work"

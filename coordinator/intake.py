@@ -24,7 +24,7 @@ from parley.bus.library import cancelled
 from parley.bus.log import Asides
 from parley.bus.work import Delivery, Pull
 from parley.coordinator import briefing, estimate
-from parley.coordinator.admission import admit, check_beneath, check_models, described, taking_part, where
+from parley.coordinator.admission import admit, check_future_child, check_language_models, described, taking_part, where
 from parley.coordinator.machine import Inadmissible, Protocol, outcome
 from parley.coordinator.packages.stop_rules import with_rule
 from parley.coordinator.presence import Presence
@@ -578,14 +578,14 @@ class Intake:
         if protocol.experts:
             await self._presence.settled()
             there = taking_part(request.queues, self._presence.everybody())
-            check_models(protocol, there)  # experts take no seat yet
+            check_language_models(protocol, there)  # experts take no seat yet
         experts = self._presence.known(request.queues.values()) if protocol.experts else ()
         workers = self._presence.alive()
         opened = admit(
             protocol, request, workers, seed, author, experts=experts, known=known,
             reasoning_tokens=self._presence.reasoning_tokens(), fits=True, trace=trace, heard=self._unheard_s() <= 0,
         )  # fmt: skip
-        check_beneath(self._protocols, protocol, request, workers)
+        check_future_child(self._protocols, protocol, request, workers)
         estimate.check(protocol, opened)
         return with_rule(opened, protocol)
 

@@ -25,7 +25,7 @@ from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, BusError
 from parley.bus.library import Msg
 from parley.bus.storage import direct
-from parley.bus.work import ack
+from parley.bus.work import ack_subject
 from parley.coordinator.presence import Presence
 from parley.observability.metrics import Metrics
 from parley.schemas.presence import ALIVE_S
@@ -168,7 +168,7 @@ class Leaving:
                 break
             after = message.seq
             if after not in held:
-                await self._connection.publish(ack(streams.WORK, consumer, after), b"-NAK")
+                await self._connection.publish(ack_subject(streams.WORK, consumer, after), b"-NAK")
                 count += 1
         if count:
             self._metrics.turns_handed_back.inc(count)

@@ -31,7 +31,7 @@ class Diverged(MachineError):
         super().__init__(f"transition {n}: {what}")
 
 
-class Replayed(msgspec.Struct, frozen=True, kw_only=True):
+class VerifiedRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record that recomputes to itself."""
 
     session: Session
@@ -59,7 +59,7 @@ class Parting(msgspec.Struct, frozen=True, kw_only=True):
     """Recorded events that this run could take."""
 
 
-def replay(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> Replayed:
+def replay(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> VerifiedRecord:
     """Recompute a session.
 
     Parameters
@@ -78,7 +78,7 @@ def replay(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> Repl
     for after, entry in steps:
         session = after
         entries.append(entry)
-    return Replayed(session=session, entries=tuple(entries), result=_result(session))
+    return VerifiedRecord(session=session, entries=tuple(entries), result=_result(session))
 
 
 def replayed(lookup: Lookup, sid: str, raw_entries: Sequence[bytes | str]) -> Iterator[tuple[Session, log.Entry]]:

@@ -29,10 +29,10 @@ from parley.coordinator.commands import (
     Wish,
     Withdraw,
 )
+from parley.coordinator.package_endings import CONTROL, ours, unsigned
 from parley.coordinator.signals import reliability
 from parley.coordinator.signals.grace import SECOND, WHY_CHARS, cause
 from parley.coordinator.signals.witnesses import keyless
-from parley.coordinator.signed import CONTROL, ours, unsigned
 from parley.coordinator.table import (
     AnsweredLate,
     BrokenTable,

@@ -12,7 +12,7 @@ from parley.client.choice import PYTHON, choose, takers
 from parley.client.errors import BadInput
 from parley.client.opening import check_types, known_protocol, with_panel
 from parley.client.rendering.told import Result
-from parley.coordinator.admission import check_models, check_sources
+from parley.coordinator.admission import check_language_models, check_sources
 from parley.coordinator.machine import Inadmissible
 from parley.planned.local_stack import local
 from parley.schemas.post import Live, Post
@@ -134,7 +134,7 @@ def _check_models(
     known = known_protocol(protocol)
     there = expected_announcements(rows_of(protocol, size, model=model, options=dict(options or {})))
     try:
-        check_models(known, there)
+        check_language_models(known, there)
         check_sources(known, there, reads=reads)
     except Inadmissible as error:
         raise BadInput(error.field, str(error)) from error

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from parley.bus.errors import UnknownSession
-from parley.client import visible_posts
+from parley.client import read_posts
 from parley.client.api import Parley
 from parley.client.errors import BadInput, Interrupted, Refusal, Unreachable
 from parley.client.learned.taught import forget_erased as unlearn
@@ -139,13 +139,13 @@ def view(settings: Settings, name: str, *, everything: bool) -> Fold:
     BadInput
         There is no such session; `everything` with credentials that are no owner's.
     """
-    if Path(name).is_file() or not settings.nats.url or visible_posts.owns(settings.nats.creds):
+    if Path(name).is_file() or not settings.nats.url or read_posts.owns(settings.nats.creds):
         return fold_of(record(settings, name), everything=everything)
     if everything:
         raise BadInput("all", "only an owner's credentials see every channel of a session")
     url, creds = settings.nats.url, settings.nats.creds
 
-    return run(visible_posts.posts(url, creds, name))
+    return run(read_posts.posts(url, creds, name))
 
 
 class Cancelled(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from parley.agents.context import Shown
 from parley.agents.encoders import EncoderError
 from parley.agents.expert_matching import ask_model, keyword_baseline
-from parley.agents.expert_matching.matcher import Matcher, matching_encoder
+from parley.agents.expert_matching.expert_scores import Matcher, matching_encoder
 from parley.agents.model.base import Completion, Emit, Model
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import Asking, Match, Task

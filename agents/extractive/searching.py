@@ -7,7 +7,7 @@ import numpy as np
 
 from parley.agents.context import Shown
 from parley.agents.encoders import Encoder, Spent
-from parley.agents.extractive.deciding import Search, SearchResult
+from parley.agents.extractive.answer_search import Search, SearchResult
 from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.extractive.text_similarity import Done, TextSimilarity
 from parley.schemas.text import BY_ENCODER

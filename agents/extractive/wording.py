@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from parley.agents.context import Shown
-from parley.agents.extractive.deciding import SearchResult
+from parley.agents.extractive.answer_search import SearchResult
 from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.retrieval.corpus import clean
 from parley.agents.text.languages import language_of

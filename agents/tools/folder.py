@@ -33,7 +33,7 @@ from parley.schemas.folders.archive import (
     compress_tar,
     unpack_archive,
 )
-from parley.schemas.folders.paths import HEAD, REPOSITORY, Tree, beside_head, fold_case, is_bare
+from parley.schemas.folders.paths import HEAD, REPOSITORY, PathChecker, beside_head, fold_case, is_bare
 from parley.schemas.session import Document
 
 _PREFIX = "parley-task-"
@@ -95,7 +95,7 @@ def read_files(root: Path, unwanted: Unwanted | None = None) -> tuple[Files, lis
     files: Files = {}
     left_out: list[LeftOut] = []
     total = 0
-    tree = Tree()
+    tree = PathChecker()
     for at, folders, names in os.walk(root, followlinks=False):
         here = Path(at)
         if _bare(here, folders, names):
@@ -229,7 +229,7 @@ class TaskFolder:
         lines: list[str] = []
         names: dict[tuple[int, int], list[Path]] = {}
         links: dict[tuple[int, int], int] = {}
-        tree = Tree()
+        tree = PathChecker()
         for at, folders, files in os.walk(self.root, followlinks=False):
             here = Path(at)
             bare = is_bare(files, [*folders, *files])

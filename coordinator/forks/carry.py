@@ -18,7 +18,7 @@ import msgspec
 
 from parley.coordinator.budget import Reservation, shortfall
 from parley.coordinator.machine import Protocol, Session, begin, record, record_opening, step
-from parley.coordinator.replay import Replayed, course, parting_words
+from parley.coordinator.replay import VerifiedRecord, course, parting_words
 from parley.coordinator.table import Illegal, Inadmissible, MachineError
 from parley.coordinator.transition_builder import TransitionBuilder
 from parley.schemas import log
@@ -87,7 +87,7 @@ MOST_EVENTS = 2_000
 replace = msgspec.structs.replace
 
 
-class Carried(NamedTuple):
+class CarriedEntry(NamedTuple):
     """One entry of a session's first message."""
 
     before: Session | None
@@ -101,7 +101,7 @@ class ForkRequest(NamedTuple):
     sid: str
     parent: str
     protocol: Protocol
-    record: Replayed
+    record: VerifiedRecord
     opened: log.Opened
     """With all that changes, and no `fork` yet."""
     changes: tuple[Change, ...]
@@ -110,14 +110,14 @@ class ForkRequest(NamedTuple):
 
 
 class _Course(NamedTuple):
-    steps: list[Carried]
+    steps: list[CarriedEntry]
     taken: int
     """The transition of the record that was carried last."""
     parted: int | None
     how: str
 
 
-def carry(wanted: ForkRequest, now_ns: int, cause: str) -> list[Carried]:
+def carry(wanted: ForkRequest, now_ns: int, cause: str) -> list[CarriedEntry]:
     """The first entries of a fork: its opening, what it carries, and what says so.
 
     Parameters
@@ -195,7 +195,7 @@ def _follow(wanted: ForkRequest, fork: Fork, cause: str) -> _Course:
     protocol, first, *events = wanted.protocol, *wanted.record.entries[: fork.carried + 1]
     opened = replace(wanted.opened, fork=fork)
     mine, entry = record_opening(protocol, wanted.sid, opened, first.at_ns + fork.shift_ns, cause)
-    steps = [Carried(None, mine, entry)]
+    steps = [CarriedEntry(None, mine, entry)]
     names: dict[str, str] = {}
     recorded = first
     for e in events:
@@ -218,10 +218,10 @@ def _follow(wanted: ForkRequest, fork: Fork, cause: str) -> _Course:
     return _Course(steps, recorded.n, None, "")
 
 
-def _add(wanted: ForkRequest, steps: list[Carried], event: log.Event, at_ns: int, cause: str) -> None:
+def _add(wanted: ForkRequest, steps: list[CarriedEntry], event: log.Event, at_ns: int, cause: str) -> None:
     before, ahead = steps[-1].after, steps[-1].entry
     after, entry = record(wanted.protocol, before, ahead.digest, event, at_ns, cause)
-    steps.append(Carried(before, after, entry))
+    steps.append(CarriedEntry(before, after, entry))
 
 
 def _same(wanted: ForkRequest, ours: tuple[log.Command, ...], theirs: tuple[log.Command, ...]) -> bool:
@@ -231,7 +231,7 @@ def _same(wanted: ForkRequest, ours: tuple[log.Command, ...], theirs: tuple[log.
     return encode(course(ours, briefs=False)) == recorded
 
 
-def _reworded(wanted: ForkRequest, steps: Sequence[Carried]) -> int:
+def _reworded(wanted: ForkRequest, steps: Sequence[CarriedEntry]) -> int:
     """How many of the turns that were answered are told something else now."""
     answered = {s.entry.event.turn for s in steps if isinstance(s.entry.event, log.Replied)}
     count = 0

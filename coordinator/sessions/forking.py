@@ -8,12 +8,12 @@ import msgspec
 
 from parley.bus.artifacts import Artifacts
 from parley.bus.connection import Connection
-from parley.coordinator.admission import build_settings, check_models, described
+from parley.coordinator.admission import build_settings, check_language_models, described
 from parley.coordinator.forks.carry import ForkRequest, position_of, rounds_of
 from parley.coordinator.machine import Inadmissible, Protocol
 from parley.coordinator.presence import Presence
 from parley.coordinator.protocols import STANDING
-from parley.coordinator.replay import Diverged, Replayed, replay
+from parley.coordinator.replay import Diverged, VerifiedRecord, replay
 from parley.coordinator.sessions.store import Sessions
 from parley.schemas import log
 from parley.schemas.past_sessions.fork import Change
@@ -87,7 +87,7 @@ class Forks:
             raise Inadmissible("of", f"session {of} is open: a fork carries the record of one that is over")
         return [msgspec.Raw(bytes(entry)) for entry in await self._sessions.entries(of, 0)]
 
-    def _recomputed(self, of: str, entries: list[msgspec.Raw]) -> Replayed:
+    def _recomputed(self, of: str, entries: list[msgspec.Raw]) -> VerifiedRecord:
         """Recompute the record. Raises Inadmissible if it does not recompute here."""
         try:
             return replay(self._protocols.get, of, [bytes(entry) for entry in entries])
@@ -111,7 +111,7 @@ def changed(
     queues = request.queues or recorded.queues or {}
     served = _seats(recorded.seats, request.seats, workers, lambda q: queues.get(names.get(q, q), q))
     seats = tuple(described(seat, workers, protocol) for seat in served)
-    check_models(protocol, workers, seats, recorded.waits)
+    check_language_models(protocol, workers, seats, recorded.waits)
     changes += [
         Change(what=f"model of {new.seat}", before=old.model, after=new.model)
         for old, new in zip(recorded.seats, seats, strict=True)
@@ -167,7 +167,7 @@ def _seats(
     return tuple(seats)
 
 
-def _opened(replayed: Replayed) -> log.Opened:
+def _opened(replayed: VerifiedRecord) -> log.Opened:
     """The opening event, before seats were added."""
     event = replayed.entries[0].event
     assert isinstance(event, log.Opened), "a record begins with its opening"

@@ -42,7 +42,7 @@ from parley.bus.log import Log, Stored
 from parley.bus.storage.packs import pack
 from parley.bus.streams import erase_session
 from parley.coordinator.briefing import Sending, turn_transition
-from parley.coordinator.forks.carry import Carried, ForkRequest, carry
+from parley.coordinator.forks.carry import CarriedEntry, ForkRequest, carry
 from parley.coordinator.machine import Protocol, Session, record_opening
 from parley.coordinator.moderator_metrics import count_transition
 from parley.coordinator.protocols import STANDING
@@ -124,7 +124,7 @@ class Sessions:
                 protocol = self._cache.protocol(sid, opened.protocol, opened.version)
                 now_ns = self._clock.now_ns()
                 if wanted is None:
-                    carried = [Carried(None, *record_opening(protocol, sid, opened, now_ns, cause))]
+                    carried = [CarriedEntry(None, *record_opening(protocol, sid, opened, now_ns, cause))]
                 else:
                     carried = await asyncio.to_thread(carry, wanted, now_ns, cause)
                 last = carried[-1].after

@@ -10,7 +10,7 @@ from parley.client.errors import BadInput
 from parley.client.protocols import show_of
 from parley.client.text import count, line
 from parley.coordinator.admission import admit, build_settings
-from parley.coordinator.estimate import Amount, Estimate, SeatEstimate, estimate, least_words, refusal
+from parley.coordinator.estimate import Amount, Estimate, SeatEstimate, describe_minimum, estimate, refusal
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.presence import known_of
 from parley.coordinator.protocols import PROTOCOLS
@@ -133,7 +133,7 @@ def estimate_lines(estimate: Estimate) -> Iterator[str]:
         yield f"  upper bound:          {_amount(estimate.most)}"
     yield f"  budget:               {_budget(estimate.budget)}"
     if estimate.shortfall:
-        yield f"  The budget does not hold {least_words(PROTOCOLS[estimate.protocol])}: {estimate.shortfall}"
+        yield f"  The budget does not hold {describe_minimum(PROTOCOLS[estimate.protocol])}: {estimate.shortfall}"
     unpriced = [s.seat for s in estimate.seats if s.metered and not s.usd_per_million_input + s.usd_per_million_output]
     if unpriced:
         yield f"  Counted as free, since no price is known (or none is taken): {', '.join(map(line, unpriced))}"

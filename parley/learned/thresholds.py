@@ -7,14 +7,14 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.learned import store
-from parley.client.learned.thresholds import Dials, Ends, SettingsComparison, Teaching, defaults, found
+from parley.client.learned.thresholds import Dials, Ends, SettingsComparison, ThresholdFinding, defaults, found
 from parley.client.text import count, line
 from parley.learned.learning import kept_in
 from parley.schemas.past_sessions.learned import Thresholds
 from parley.settings import Settings
 
 
-def thresholds_of(settings: Settings, kind: str) -> tuple[Teaching, Thresholds | None]:
+def thresholds_of(settings: Settings, kind: str) -> tuple[ThresholdFinding, Thresholds | None]:
     """(What feedback on a kind of question says, what was applied to it). Raises BadInput."""
     kept = store.read(kept_in(settings, to_read=True))
     return found(kept.verdicts, kind), next((row for row in kept.thresholds if row.kind == kind), None)
@@ -53,7 +53,7 @@ def _without(kept: store.Store, kind: str) -> tuple[Thresholds, ...]:
     return tuple(row for row in kept.thresholds if row.kind != kind)
 
 
-def threshold_lines(best: Teaching, applied: Thresholds | None) -> Iterator[str]:
+def threshold_lines(best: ThresholdFinding, applied: Thresholds | None) -> Iterator[str]:
     """What was found, in lines."""
     yield f"{count(best.outcomes, 'panel')} with feedback{_of_kind(best.kind)}"
     if best.defaults is not None:
@@ -98,7 +98,7 @@ def _against(held_out: SettingsComparison) -> str:
     )
 
 
-def _why(best: Teaching) -> str:
+def _why(best: ThresholdFinding) -> str:
     if best.defaults is None:
         return (
             f"that takes {best.needed} panels with feedback, and there are {best.outcomes}; give it (parley feedback ID"

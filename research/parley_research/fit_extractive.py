@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from parley.agents.encoders import Encoder, make_encoder
-from parley.agents.extractive.deciding import Search, as_answer
+from parley.agents.extractive.answer_search import Search, as_answer
 from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.extractive.question import OPTIONS, YES_NO, read_question
 from parley.agents.extractive.ranking import figures_of

@@ -7,8 +7,8 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.expert_matching.ask_model import Named, is_unsure, match_from_answer, question
+from parley.agents.expert_matching.expert_scores import Matcher, matching_encoder
 from parley.agents.expert_matching.keyword_baseline import match
-from parley.agents.expert_matching.matcher import Matcher, matching_encoder
 from parley.agents.prompts.prompting import build
 from parley.schemas.routing import Match, Matched, Task
 from parley.schemas.turn import Caps

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from parley.agents.encoders import EncoderError
-from parley.agents.expert_matching.matcher import Matcher, matching_encoder
+from parley.agents.expert_matching.expert_scores import Matcher, matching_encoder
 from parley.client.errors import BadInput
 from parley.client.setup.expert_choice import Route
 from parley.routing import router, routing, specs_of

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 
 from parley.schemas.artifact import MAX_ARTIFACT
-from parley.schemas.folders.paths import MOST_PATH_BYTES, Tree
+from parley.schemas.folders.paths import MOST_PATH_BYTES, PathChecker
 
 Files = dict[str, tuple[bytes, bool]]
 """Path -> bytes, and whether it may be run."""
@@ -63,7 +63,7 @@ def unpack_archive(data: bytes) -> Files:
         data = _inflated(data)
     files: Files = {}
     folders: set[str] = set()
-    tree = Tree()
+    tree = PathChecker()
     for name, is_folder, content, runs in _entries(data):
         if is_folder and name in folders:
             continue

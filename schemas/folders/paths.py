@@ -125,7 +125,7 @@ def beside_head(name: str) -> bool:
     return fold_case(name) in _BESIDE_HEAD
 
 
-class Tree:
+class PathChecker:
     """Paths of one folder, taken one after another. Each is refused that cannot stand there beside those before."""
 
     def __init__(self) -> None:

@@ -85,7 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         in_range("consensus.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
 
-class Argument(msgspec.Struct, frozen=True, kw_only=True):
+class MovingArgument(msgspec.Struct, frozen=True, kw_only=True):
     """What another said that moved a seat: the post that it stands in, and the claim."""
 
     post: int
@@ -112,7 +112,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
     """The evidence shown by others, new to this seat, that moved it. Empty: no evidence did."""
     abstains: bool = False
     """It has nothing to go on: no vote, not scored."""
-    argument: Argument | None = None
+    argument: MovingArgument | None = None
     """The argument of another that moved it."""
 
     @property
@@ -171,7 +171,7 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
     """A position that names the argument that moved it."""
 
     post: int
-    by: Argument
+    by: MovingArgument
 
 
 class Named(msgspec.Struct, frozen=True, kw_only=True):

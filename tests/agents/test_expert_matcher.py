@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from parley.agents.encoders import Encoder, Spent, Vectors
+from parley.agents.expert_matching.expert_scores import CANDIDATE, Matcher, features, matching_encoder, read_task
 from parley.agents.expert_matching.keyword_baseline import fit, match
-from parley.agents.expert_matching.matcher import CANDIDATE, Matcher, features, matching_encoder, read_task
 from parley.agents.expert_matching.sanitize import LONGEST, sanitized
 from parley.agents.expert_matching.word_roots import KEPT, root
 from parley.agents.experts import builtin

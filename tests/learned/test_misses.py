@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from parley.agents.expert_matching.matcher import Matcher, matching_encoder
+from parley.agents.expert_matching.expert_scores import Matcher, matching_encoder
 from parley.client.learned.taught import LEAST, likenesses, preferences
 from parley.client.protocols.madp.routing_preview import RoutingPreview, task_of
 from parley.client.setup.lesson import Lesson

@@ -288,4 +288,4 @@ def test_a_budget_that_does_not_hold_a_competition_is_refused_in_the_same_words_
     poor = msgspec.structs.replace(opened, budget=Budget(calls=1))
     with pytest.raises(Inadmissible, match=r"limit 1, the whole debate may take \d+"):
         estimate.check(competition_play.COMPETITION, poor)
-    assert estimate.least_words(PROTOCOLS["maci"]) == "one round"
+    assert estimate.describe_minimum(PROTOCOLS["maci"]) == "one round"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from parley.agents.context import Shown
-from parley.agents.extractive.deciding import SearchResult, said_of
+from parley.agents.extractive.answer_search import SearchResult, said_of
 from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.extractive.gathering import gather
 from parley.agents.extractive.question import OPTIONS, read_question

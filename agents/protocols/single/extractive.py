@@ -4,7 +4,7 @@ with the passages that bear on the question."""
 from collections.abc import Mapping
 
 from parley.agents.context import Shown
-from parley.agents.extractive.deciding import SearchResult
+from parley.agents.extractive.answer_search import SearchResult
 from parley.agents.extractive.gathering import gather
 from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import TurnMethod, Workbench

@@ -2,7 +2,7 @@
 
 from unicodedata import category, normalize
 
-from parley.coordinator.protocols.competition.retold import departs
+from parley.coordinator.protocols.competition.review_contradictions import departs
 from parley.coordinator.protocols.competition.rules import OF_ACT
 from parley.coordinator.protocols.competition.state import PUBLIC, State
 from parley.coordinator.table import OpenTurn, View

@@ -35,7 +35,7 @@ from parley.coordinator.protocols.competition.record import (
     silence,
     tally,
 )
-from parley.coordinator.protocols.competition.retold import departs
+from parley.coordinator.protocols.competition.review_contradictions import departs
 from parley.coordinator.protocols.competition.rules import awaited, of_substance
 from parley.coordinator.protocols.competition.seats import ROLES, seat
 from parley.coordinator.protocols.competition.speech_words import seconds

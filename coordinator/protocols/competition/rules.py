@@ -104,7 +104,7 @@ def _of_line(v: View, says: Says, line: Utterance, f: Format) -> tuple[Fine, ...
     return () if speech is None else fines_for(line.seat, speech, marks(v, says, line), f)
 
 
-class Points(msgspec.Struct, frozen=True, kw_only=True):
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
     """Totals so far."""
 
     individual: dict[str, float]
@@ -115,7 +115,7 @@ class Points(msgspec.Struct, frozen=True, kw_only=True):
         return {**self.individual, **self.team}
 
 
-def points(s: State, v: View, says: Says = ()) -> Points:
+def points(s: State, v: View, says: Says = ()) -> Totals:
     """Totals of seats and teams, from the posts (seed, "Score Formula")."""
     f = format_of(v)
     individual = dict.fromkeys(debaters(f), 0.0)
@@ -126,7 +126,7 @@ def points(s: State, v: View, says: Says = ()) -> Points:
         individual[fine.seat] += fine.individual_points
         extra[fine.team] += fine.team_points
     team = {t: round(sum(individual[seat] for seat in seats_of(f, t)) + extra[t], 4) for t in TEAMS}
-    return Points(individual={seat: round(x, 4) for seat, x in individual.items()}, team=team)
+    return Totals(individual={seat: round(x, 4) for seat, x in individual.items()}, team=team)
 
 
 def best(s: State, v: View, says: Says = ()) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ audience what was said in public. Nobody is shown `scores`.
 import msgspec
 
 from parley.coordinator.commands import AskSeat
-from parley.coordinator.protocols.competition.retold import account
+from parley.coordinator.protocols.competition.review_contradictions import account
 from parley.coordinator.protocols.competition.rules import awaited, best, points, possible, swing, votes, winner
 from parley.coordinator.protocols.competition.seats import audience_of
 from parley.coordinator.protocols.competition.speech_words import words_in

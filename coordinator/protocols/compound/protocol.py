@@ -28,7 +28,7 @@ from parley.coordinator.commands import (
     Wish,
 )
 from parley.coordinator.protocols.compound.seats import ANALYST, PANELIST, ROLES, beneath, child, seat
-from parley.coordinator.signals.retold import all_of_one_mind
+from parley.coordinator.signals.count_contradictions import all_of_one_mind
 from parley.coordinator.table import (
     Answered,
     ChildEnded,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from parley.coordinator.protocols.consensus import deciding
 from parley.coordinator.protocols.consensus.signing import chosen, contradicts
 from parley.coordinator.protocols.consensus.state import Group, State, position, sides
-from parley.coordinator.signals.retold import all_of_one_mind
+from parley.coordinator.signals.count_contradictions import all_of_one_mind
 from parley.coordinator.table import OpenTurn, View
 from parley.schemas.protocols.consensus import CompareBrief, Comparison, Conclusion, Position, Signature, SignBrief
 from parley.schemas.session import Document

@@ -29,7 +29,7 @@ from parley.coordinator.protocols.consensus.state import (
 from parley.coordinator.protocols.consensus.state import (
     counted as counts,
 )
-from parley.coordinator.signals.retold import all_of_one_mind
+from parley.coordinator.signals.count_contradictions import all_of_one_mind
 from parley.coordinator.table import Measured, Session, SessionCounts, View, seat_of
 from parley.schemas import log
 from parley.schemas.protocols.consensus import (

@@ -80,7 +80,7 @@ from parley.coordinator.protocols.consensus.turns import (
     panel_caps,
 )
 from parley.coordinator.protocols.consensus.usual import plan, usual
-from parley.coordinator.signals.retold import all_of_one_mind
+from parley.coordinator.signals.count_contradictions import all_of_one_mind
 from parley.coordinator.table import (
     Answered,
     AnsweredLate,

@@ -195,7 +195,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
     previous = read_said(v, says, s.work, Work) if s.work is not None else None
     known = [x for x in s.profiles if x != s.lead and x not in {a.agent_id for a in s.team}]
     earlier_support = _earlier_support(s, v)
-    calls, review = _granted(v, s.lead, next(iter(reviewing(s, v)), ""))
+    calls, review = _granted(v, s.lead, next(iter(choose_reviewers(s, v)), ""))
     brief = WorkBrief(
         task=task_of(v), expert=s.lead, responsibility=s.responsibility, team=s.team,
         others=tuple(known[:MOST_OTHERS]), state=s.task_state, handoff=s.handoff,
@@ -298,7 +298,7 @@ def ask_support(s: State, v: View) -> tuple[Wish, ...]:
     return _ask(v, s.helping, SUPPORT, s.round, brief, calls, lead)
 
 
-def reviewing(s: State, v: View, diff: str = "") -> tuple[str, ...]:
+def choose_reviewers(s: State, v: View, diff: str = "") -> tuple[str, ...]:
     """6.1: who reviews: whoever guards a field that the task or its diff touches, at every depth; and the reviewers
     that the work calls for, as many as the depth has. A guard that the work calls for is one of these, unless it looks
     at security alone. Where the lead is the only one: another who has a part in the task, or takes what nobody does.

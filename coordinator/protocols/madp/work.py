@@ -38,10 +38,10 @@ from parley.coordinator.protocols.madp.turns import (
     ask_check,
     ask_reviews,
     ask_support,
+    choose_reviewers,
     is_checked,
     proven,
     read_work,
-    reviewing,
     to_work,
     touched,
     whole_diff,
@@ -263,7 +263,7 @@ def _done(s: State, v: View, says: Says, w: Work) -> Step:
 def review(s: State, v: View, says: Says, w: Work) -> Step:
     """6.1: after execution, review agents examine the output."""
     diff = whole_diff(s, v, w)
-    reviewers = reviewing(s, v, diff)
+    reviewers = choose_reviewers(s, v, diff)
     if without := risk.unguarded(v, touched(v, diff)):
         s, says = warn(s, says, f"it touches {', '.join(without)}, and no reviewer of that is running")
     if not reviewers:

@@ -5,8 +5,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from parley.client.evidence.document_writer import CannotRead, DocumentWriter
 from parley.client.evidence.html import page
-from parley.client.evidence.written import CannotRead, DocumentWriter
 
 _RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
 _CELL_END = re.compile(r"(?<!\\)\|")

@@ -5,7 +5,7 @@ import re
 
 import charset_normalizer
 
-from parley.client.evidence.written import CannotRead
+from parley.client.evidence.document_writer import CannotRead
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),

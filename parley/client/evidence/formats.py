@@ -16,7 +16,7 @@ from typing import NamedTuple
 from parley.client.evidence import data as data_files
 from parley.client.evidence import html, office, pdf, sheets
 from parley.client.evidence.decoding import decoded
-from parley.client.evidence.written import CannotRead, DocumentWriter
+from parley.client.evidence.document_writer import CannotRead, DocumentWriter
 
 MOST_UNPACKED = 100_000_000
 """Bytes that a zip or an office file may unpack to."""

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from typing import NamedTuple
 
 from parley.client.evidence.decoding import decoded
-from parley.client.evidence.written import DocumentWriter
+from parley.client.evidence.document_writer import DocumentWriter
 
 _CHARSET = re.compile(rb"(?:<meta[^>]{0,200}?charset=|<\?xml[^>]{0,80}?encoding=)[\"']?([\w-]{1,40})", re.I)
 

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree as Xml
 
-from parley.client.evidence.written import CannotRead, DocumentWriter
+from parley.client.evidence.document_writer import CannotRead, DocumentWriter
 
 Node = Xml.Element
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

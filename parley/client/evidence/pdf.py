@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
+from parley.client.evidence.document_writer import CannotRead, DocumentWriter
 from parley.client.evidence.pdf_words import Pdf, Rules, Word
-from parley.client.evidence.written import CannotRead, DocumentWriter
 
 MOST_PAGES = 2_000
 _BULLET = re.compile(r"[•▪‣◦●○■*–-]$|\d{1,2}[.)]$|\(?[a-z]\)$")

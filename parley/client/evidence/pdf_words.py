@@ -5,7 +5,7 @@ import ctypes
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from parley.client.evidence.written import CannotRead
+from parley.client.evidence.document_writer import CannotRead
 
 _BLANKS = frozenset((0, 9, 10, 13, 32, 160))
 _SOFT_HYPHENS = frozenset((2, 0xFFFE))

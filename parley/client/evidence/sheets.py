@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from xml.etree import ElementTree as Xml
 
+from parley.client.evidence.document_writer import CannotRead, DocumentWriter
 from parley.client.evidence.office import Package, open_grid
-from parley.client.evidence.written import CannotRead, DocumentWriter
 
 _S = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"

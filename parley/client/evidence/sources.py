@@ -23,9 +23,9 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from parley.client.errors import BadInput
+from parley.client.evidence.document_writer import CannotRead
 from parley.client.evidence.reading import Document as ReadDocument
 from parley.client.evidence.reading import Reader
-from parley.client.evidence.written import CannotRead
 from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_LINE, Document, Place
 
 

@@ -260,7 +260,7 @@ async def likenesses(task: str, lessons: Sequence[Lesson]) -> tuple[dict[str, fl
     Session -> how like its task is to this one, of those that are of its kind; the lessons with their vectors.
     """
     from parley.agents.encoders import EncoderError  # the encoder takes a second to load
-    from parley.agents.expert_matching.matcher import Roots, matching_encoder
+    from parley.agents.expert_matching.expert_scores import Roots, matching_encoder
 
     encoder: Any
     try:
@@ -281,7 +281,7 @@ async def likenesses(task: str, lessons: Sequence[Lesson]) -> tuple[dict[str, fl
 
 def _wanted(task: str) -> str:
     """What is compared of a task: what it wants, without what would steer who gets it."""
-    from parley.agents.expert_matching.matcher import read_task
+    from parley.agents.expert_matching.expert_scores import read_task
 
     return read_task(Task(prompt=task), ()).text or task
 

@@ -76,7 +76,7 @@ class SettingsComparison(msgspec.Struct, frozen=True, kw_only=True):
     """95 % interval."""
 
 
-class Teaching(msgspec.Struct, frozen=True, kw_only=True):
+class ThresholdFinding(msgspec.Struct, frozen=True, kw_only=True):
     """What feedback on one kind of question says."""
 
     kind: str
@@ -95,7 +95,7 @@ class Teaching(msgspec.Struct, frozen=True, kw_only=True):
         return self.held_out is not None and self.held_out.sessions > 0 and self.held_out.better >= 0
 
 
-def found(verdicts: Sequence[KnownOutcome], kind: str = "") -> Teaching:
+def found(verdicts: Sequence[KnownOutcome], kind: str = "") -> ThresholdFinding:
     """What feedback says, of sessions that name this kind of question; empty: of all.
 
     Parameters
@@ -105,7 +105,7 @@ def found(verdicts: Sequence[KnownOutcome], kind: str = "") -> Teaching:
     """
     known = [said for said in verdicts if said.rounds and (not kind or said.kind == kind)]
     if len(known) < LEAST_OUTCOMES:
-        return Teaching(kind=kind, outcomes=len(known))
+        return ThresholdFinding(kind=kind, outcomes=len(known))
     halves: tuple[list[KnownOutcome], list[KnownOutcome]] = ([], [])
     for said in known:
         halves[sha256(said.session.encode()).digest()[0] % 2].append(said)
@@ -118,9 +118,9 @@ def found(verdicts: Sequence[KnownOutcome], kind: str = "") -> Teaching:
             ranked.append((-against.better, ends(choosing, dials).rounds, -threshold, dials))
     whole = ends(known, defaults())
     if not ranked:
-        return Teaching(kind=kind, outcomes=len(known), defaults=whole)
+        return ThresholdFinding(kind=kind, outcomes=len(known), defaults=whole)
     best = min(ranked, key=lambda row: row[:3])[3]
-    return Teaching(
+    return ThresholdFinding(
         kind=kind,
         outcomes=len(known),
         defaults=whole,

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from parley.coordinator.signals.retold import Contender, RetoldCount, all_of_one_mind, contradiction
+from parley.coordinator.signals.count_contradictions import Contender, CountedResult, all_of_one_mind, contradiction
 
-COUNT = RetoldCount(
+COUNT = CountedResult(
     sides={
         "pro": Contender(
             names=("Proposition", "pro", "affirmative", "team for the motion"), figures=(42.8, 53.05, 7.13, 6.0)
@@ -36,14 +36,14 @@ def test_a_text_that_does_not_is_left_alone(text: str) -> None:
 
 
 def test_nobody_won_and_a_text_names_a_winner() -> None:
-    nobody = RetoldCount(sides=COUNT.sides)
+    nobody = CountedResult(sides=COUNT.sides)
     assert contradiction("Proposition won.", nobody) == "it says that Proposition won"
     assert contradiction("Nobody won.", nobody) == ""
     assert contradiction("The debate ended in a draw.", nobody)
 
 
 def test_a_draw_has_no_winner() -> None:
-    draw = RetoldCount(sides=COUNT.sides, winner="draw")
+    draw = CountedResult(sides=COUNT.sides, winner="draw")
     assert contradiction("The debate ended in a draw.", draw) == ""
     assert contradiction("Proposition wins.", draw)
 

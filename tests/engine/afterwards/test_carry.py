@@ -7,10 +7,10 @@ import pytest
 
 from parley.client.records import read_record
 from parley.coordinator.budget import Ledger
-from parley.coordinator.forks.carry import MOST_EVENTS, Carried, ForkRequest, carry, position_of, rounds_of
+from parley.coordinator.forks.carry import MOST_EVENTS, CarriedEntry, ForkRequest, carry, position_of, rounds_of
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.replay import Replayed, course, replay, what_if
+from parley.coordinator.replay import VerifiedRecord, course, replay, what_if
 from parley.coordinator.sessions.forking import changed
 from parley.schemas import log
 from parley.schemas.past_sessions.fork import Fork
@@ -26,12 +26,12 @@ NAMES = sorted(name for name in ENDED if not name.endswith("-single"))
 """Of one answer nothing can be carried (docs/fork.md)."""
 
 
-def recorded(name: str) -> Replayed:
+def recorded(name: str) -> VerifiedRecord:
     record = read_record(LOGS[name])
     return replay(PROTOCOLS.get, record.sid, record.entries)
 
 
-def opening(found: Replayed) -> log.Opened:
+def opening(found: VerifiedRecord) -> log.Opened:
     event = found.entries[0].event
     assert isinstance(event, log.Opened)
     return event
@@ -44,7 +44,7 @@ def workers(opened: log.Opened) -> tuple[Announcement, ...]:
     )
 
 
-def wanted(found: Replayed, sid: str = "f1", round_: int | None = None, **settings: Any) -> ForkRequest:
+def wanted(found: VerifiedRecord, sid: str = "f1", round_: int | None = None, **settings: Any) -> ForkRequest:
     parent, protocol = found.session.sid, PROTOCOLS[opening(found).protocol]
     number, position = position_of(rounds_of(protocol, parent, found.entries), parent, round_)
     request = ForkSession(of=parent, settings=settings)
@@ -55,7 +55,7 @@ def wanted(found: Replayed, sid: str = "f1", round_: int | None = None, **settin
     )  # fmt: skip
 
 
-def forked(steps: list[Carried]) -> Fork:
+def forked(steps: list[CarriedEntry]) -> Fork:
     event = steps[0].entry.event
     assert isinstance(event, log.Opened) and isinstance(event.fork, Fork)
     return event.fork
@@ -108,7 +108,10 @@ def test_what_the_record_used_is_said_and_not_booked() -> None:
             used = Usage(calls=1, input_tokens=100, output_tokens=10)
             entries[n] = msgspec.structs.replace(e, event=msgspec.structs.replace(e.event, usage=used))
     dear = ForkRequest(
-        **{**wanted(found)._asdict(), "record": Replayed(session=found.session, entries=tuple(entries), result=None)}
+        **{
+            **wanted(found)._asdict(),
+            "record": VerifiedRecord(session=found.session, entries=tuple(entries), result=None),
+        }
     )
     steps = carry(dear, NOW, "in:1")
     replies = sum(isinstance(e.event, log.Replied) for e in entries[: forked(steps).carried + 1])

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from parley.agents.models import make_model
-from parley.coordinator.admission import admit, check_models
+from parley.coordinator.admission import admit, check_language_models
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.presence import Announcement
@@ -68,9 +68,9 @@ def test_a_task_that_chooses_its_experts_needs_one_that_has_a_model() -> None:
     tasks = replace(PROTOCOLS["madp"], needs_model=("expert",))
     experts = ("expert_sre", "expert_dba", "helper")
     for keyless in (("expert_sre", "helper"), ("helper",)):
-        check_models(tasks, there(*keyless, queues=experts), ())
+        check_language_models(tasks, there(*keyless, queues=experts), ())
     with pytest.raises(Inadmissible, match="madp needs a language model, and expert_dba, expert_sre have none"):
-        check_models(tasks, there(*experts, queues=experts), ())
+        check_language_models(tasks, there(*experts, queues=experts), ())
 
 
 @pytest.mark.parametrize("protocol", ["consensus", "single"])

@@ -8,8 +8,8 @@ from parley.coordinator.machine import Illegal, Inadmissible
 from parley.coordinator.protocols.consensus.choosing import occurs
 from parley.schemas import log
 from parley.schemas.protocols.consensus import (
-    Argument,
     CompareBrief,
+    MovingArgument,
     PanelBrief,
     Position,
 )
@@ -95,8 +95,11 @@ def revising() -> Play:
         (says("Vilnius"), ""),  # what changed is the analyst's to say
         (says("Vilnius", **ADOPTS), ""),
         (says("Tallinn", **ADOPTS), ""),
-        (says("Vilnius", **ADOPTS, argument=Argument(post=2, claim="it is the seat of state")), ""),
-        (says("Vilnius", **ADOPTS, argument=Argument(post=9, claim="it is the seat of state")), "post 9 was not shown"),
+        (says("Vilnius", **ADOPTS, argument=MovingArgument(post=2, claim="it is the seat of state")), ""),
+        (
+            says("Vilnius", **ADOPTS, argument=MovingArgument(post=9, claim="it is the seat of state")),
+            "post 9 was not shown",
+        ),
         (says("Vilnius", **ADOPTS, moved_by=(cite("a.md", "since 1323"),)), ""),
         (says("Riga", **ADOPTS, moved_by=(cite("b.md", "Riga is in Latvia."),)), ""),
         (says("Riga", **ADOPTS, moved_by=(cite("b.md", "Riga is in Poland."),)), "moved_by: this does not stand in"),

@@ -4,7 +4,7 @@ import pytest
 
 from parley.coordinator.protocols.consensus.assessing import dimensions, pairwise
 from parley.coordinator.protocols.consensus.score import facts, weighted_median
-from parley.schemas.protocols.consensus import AnswerGroup, Argument, CompareBrief, Comparison, ConcludeBrief
+from parley.schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison, ConcludeBrief, MovingArgument
 from parley.schemas.wire import decode
 from tests.client import shown
 from tests.outcomes.played import counted, values
@@ -112,8 +112,8 @@ def test_a_change_is_by_quotation_by_argument_or_unexplained() -> None:
     play.compare({"Kaunas": "1234", "Vilnius": "5"})
     (held,) = (p.n for p in play.session.posts if p.seat == "panelist_5")
     moved = says("Vilnius", **ADOPTS)
-    by_argument = says("Vilnius", **ADOPTS, argument=Argument(post=held, claim="because Vilnius"))
-    made_up = says("Vilnius", **ADOPTS, argument=Argument(post=held, claim="the king said so"))
+    by_argument = says("Vilnius", **ADOPTS, argument=MovingArgument(post=held, claim="because Vilnius"))
+    made_up = says("Vilnius", **ADOPTS, argument=MovingArgument(post=held, claim="the king said so"))
     quoting = says("Vilnius", **ADOPTS, moved_by=(cite("a.md", "capital since 1323"),))
     play.answers(moved, by_argument, made_up, quoting, "Vilnius, since 1323")
     brief = decode(play.turn("analyst").ask.brief, CompareBrief)
@@ -160,7 +160,7 @@ def test_what_moved_somebody_is_the_argument_that_is_shown_for_an_answer() -> No
     play.answers(surest, says("Vilnius", reasoning="the law of 1992 names it"), "Kaunas")
     play.compare({"Vilnius": "12", "Kaunas": "3"}, near=10)
     law = next(p.n for p in play.session.posts if p.seat == "panelist_2")
-    moved = says("Vilnius", **ADOPTS, argument=Argument(post=law, claim="the law names it"))
+    moved = says("Vilnius", **ADOPTS, argument=MovingArgument(post=law, claim="the law names it"))
     mine = says(LONG, confidence=1.0, reasoning="against me speaks Kaunas")
     play.answers(mine, "The city of Vilnius", moved)
     play.compare({"Vilnius": "123"}, near=10, argued="3")

@@ -16,12 +16,12 @@ from parley.schemas import log
 from parley.schemas.presence import EXTRACTIVE
 from parley.schemas.protocols.consensus import (
     AnswerGroup,
-    Argument,
     BallotBrief,
     CompareBrief,
     Comparison,
     ConcludeBrief,
     Conclusion,
+    MovingArgument,
     Seating,
     Signature,
     SignBrief,
@@ -187,7 +187,7 @@ def bodies(world: Small, session: Session, ask: log.Ask) -> Iterator[object]:
                 moved = says(answer, change="partly", change_reason="moved")
                 yield moved
                 if ask.sees:
-                    yield msgspec.structs.replace(moved, argument=Argument(post=ask.sees[0], claim="because"))
+                    yield msgspec.structs.replace(moved, argument=MovingArgument(post=ask.sees[0], claim="because"))
 
 
 def ballots(ask: log.Ask, many: int) -> Iterator[object]:

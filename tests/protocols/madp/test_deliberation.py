@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from parley.client.opening import whole_settings
-from parley.coordinator.admission import check_beneath
+from parley.coordinator.admission import check_future_child
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.table import Inadmissible
 from parley.planned.local_stack import local
@@ -52,7 +52,9 @@ def check(protocol: str, settings: dict[str, Any], workers: bool = True, texts: 
         for i, text in enumerate(texts)
     )
     there = [*expected_announcements(rows_of("madp")), *(expected_announcements(rows_of(protocol)) if workers else ())]
-    check_beneath(PROTOCOLS, PROTOCOLS["madp"], msgspec.structs.replace(opening, documents=documents), tuple(there))
+    check_future_child(
+        PROTOCOLS, PROTOCOLS["madp"], msgspec.structs.replace(opening, documents=documents), tuple(there)
+    )
 
 
 @pytest.mark.parametrize("workers", [True, False])

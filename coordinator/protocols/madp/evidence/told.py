@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from typing import Literal, NamedTuple
 
 from parley.coordinator.protocols.madp.evidence.proof import EMPTY
-from parley.coordinator.signals.retold import all_of_one_mind, share_told
+from parley.coordinator.signals.count_contradictions import all_of_one_mind, share_told
 from parley.schemas.folders.request_kind import wanted
 from parley.schemas.protocols.madp.work import Checked, Evidence, Ran, Work
 

@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 
 from parley.agents.encoders import EncoderError
+from parley.agents.expert_matching.expert_scores import Matcher, matching_encoder
 from parley.agents.expert_matching.keyword_baseline import match
-from parley.agents.expert_matching.matcher import Matcher, matching_encoder
 from parley.agents.protocols.madp.reactions import make_hear
 from parley.client.errors import BadInput
 from parley.client.setup.expert_choice import ExpertPart, MatchedExpert, Route, Routing, SkippedExpert

@@ -11,7 +11,7 @@ from parley.coordinator.protocols.competition.rules import (
     winner,
 )
 from parley.coordinator.protocols.competition.state import Says, State, format_of, marks
-from parley.coordinator.signals.retold import Contender, RetoldCount, contradiction
+from parley.coordinator.signals.count_contradictions import Contender, CountedResult, contradiction
 from parley.coordinator.table import View
 from parley.schemas.protocols.competition.format import DIMENSIONS, Format, Team, other
 from parley.schemas.protocols.competition.messages import Account
@@ -85,7 +85,7 @@ def departs(text: str, s: State, v: View) -> str:
     return f"{otherwise}; counted was: {counted(s, v)}" if otherwise else ""
 
 
-def _count(s: State, v: View) -> RetoldCount:
+def _count(s: State, v: View) -> CountedResult:
     f, tallies = format_of(v), votes(s, v)
     accounts: dict[Team, Account] = {team: account(s, v, team) for team in f.teams}
     scored = points(s, v)
@@ -121,7 +121,7 @@ def _count(s: State, v: View) -> RetoldCount:
         )
     )
     last = set(tallies[-1].ballots.values()) if tallies else set()
-    return RetoldCount(
+    return CountedResult(
         sides=sides,
         winner=winner(s, v),
         figures=tuple(beside),

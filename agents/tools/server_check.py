@@ -16,7 +16,7 @@ _LOOKS: dict[str, "asyncio.Task[str]"] = {}
 """By the list: experts of one process share a look."""
 
 
-async def not_there(allowed: AllowList) -> str:
+async def missing_servers(allowed: AllowList) -> str:
     """Which servers are not there, or not with all of their tools, and why, in one line; empty: all are."""
     foreign = allowed.where(lambda server: not server.shipped)
     if not foreign.servers:

@@ -24,7 +24,7 @@ class Contender(msgspec.Struct, frozen=True, kw_only=True):
     """What may be told of it."""
 
 
-class RetoldCount(msgspec.Struct, frozen=True, kw_only=True):
+class CountedResult(msgspec.Struct, frozen=True, kw_only=True):
     """What was counted."""
 
     sides: Mapping[str, Contender]
@@ -105,7 +105,7 @@ _NEAR = 40
 """Characters before a pair of figures in which a word says that it is the result."""
 
 
-def contradiction(text: str, count: RetoldCount) -> str:
+def contradiction(text: str, count: CountedResult) -> str:
     """The first thing that a text says otherwise than it was counted, in words; empty: nothing that is plain."""
     for sentence in _sentences(text):
         if _HEDGES.search(sentence):
@@ -148,14 +148,14 @@ def _sentences(text: str) -> Iterator[str]:
     return (" ".join(s.split()) for s in _SENTENCE.split(flat) if s.strip())
 
 
-def _names(count: RetoldCount) -> tuple[str, dict[str, str]]:
+def _names(count: CountedResult) -> tuple[str, dict[str, str]]:
     """A pattern of all names, and whose each is."""
     whose = {" ".join(name.lower().split()): key for key, side in count.sides.items() for name in side.names}
     longest_first = sorted(whose, key=len, reverse=True)
     return rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b", whose
 
 
-def _told_winner(sentence: str, count: RetoldCount) -> str:
+def _told_winner(sentence: str, count: CountedResult) -> str:
     """Another winner than the one that was counted, or one where there is none."""
     if _PART.search(sentence):
         return ""
@@ -169,7 +169,7 @@ def _told_winner(sentence: str, count: RetoldCount) -> str:
     return f"it says that {count.sides[other].names[0]} won" if other else ""
 
 
-def _winners(sentence: str, count: RetoldCount) -> Iterator[str]:
+def _winners(sentence: str, count: CountedResult) -> Iterator[str]:
     """Each side of which a sentence says that it won."""
     names, whose = _names(count)
     for m in re.finditer(rf"\b{_PRIZE}\s*{_ARTICLES}({names})", sentence):
@@ -184,7 +184,7 @@ def _winners(sentence: str, count: RetoldCount) -> Iterator[str]:
             yield from (key for key in count.sides if key != whose[m[0]])
 
 
-def _told_figure(sentence: str, count: RetoldCount) -> str:
+def _told_figure(sentence: str, count: CountedResult) -> str:
     """A result that was not counted: of a pair of figures, of a side, or the margin."""
     if any(word.search(sentence) for word in (_PART, _OTHER_UNIT, _DENIES)):
         return ""
@@ -213,7 +213,7 @@ def _is_one_of(told: str, figures: Iterable[float]) -> bool:
     return any(abs(number - abs(figure)) < step - 1e-9 for figure in figures)
 
 
-def _told_best(sentence: str, count: RetoldCount) -> str:
+def _told_best(sentence: str, count: CountedResult) -> str:
     """Another best debater."""
     if not count.best or not _BEST.search(sentence) or _DENIES.search(sentence):
         return ""
