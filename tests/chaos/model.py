@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.model.base import Completion, Emit
+from parley.agents.model.base import Completion, Emit, Model
+from parley.agents.models import make_model
 from parley.agents.protocols.madp.kinds import WorkStep
 from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Tests
 from parley.schemas.turn import Usage
@@ -25,11 +26,14 @@ replace = msgspec.structs.replace
 
 
 class Played(StubModel):
-    """The stub, and beside it the debater's."""
+    """The stub, and beside it the debater's, and what computes a helper's turns."""
+
+    computes = True
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         super().__init__(options)
         self._debater = Debater()
+        self._computing: Model | None = None
         self.steps = bool(options.get("tools", False))
         """It works with tools, in steps, of which the last is written down."""
 
@@ -48,6 +52,9 @@ class Played(StubModel):
             await asyncio.sleep(self.latency_s)
             return Completion(body=await _of_task(shown), usage=Usage(calls=1))
         await asyncio.sleep(self.latency_s)
+        if shown.seat == "helper":
+            self._computing = self._computing or make_model("extractive")
+            return await self._computing.reply(shown, emit)
         done = await self._debater.reply(shown, emit)
         return done if shown.protocol == "critic" else replace(done, body=_marked(done.body, fingerprint(shown)))
 
