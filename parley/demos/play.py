@@ -18,8 +18,6 @@ from parley.agents.tools.sandbox import unavailable
 from parley.client.show.printing import say, warn
 from parley.demos.demo import Demo, read
 
-PACE_S = 1.5
-"""Seconds from one reply to the next, so that each can be read as it comes."""
 CHECK = "--check"
 """What needs a sandbox."""
 _OF_THE_USER = ("LLM_", "ENCODER", "PARLEY_")
