@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # numpy: for whoever encodes
 
 Vectors = Mapping[str, "NDArray[np.float32]"]
 _HEDGES = word_set("out might maybe perhaps possibly probably rumour allegedly seems apparently unlikely likely")
-"""With one of these a sentence neither says nor denies what is asked. "Out of service" has all words of "in service"."""
+"""With one of these a sentence neither says nor denies it. "Out of service" has the words of "in service"."""
 _CONTRAST = re.compile(r"\b(?:than|instead of|rather than|unlike|compared (?:with|to)|versus|over)\b", re.I)
 _ADVICE = re.compile(
     r"\b(?:recommend\w*|prefer(?:s|red)?|advis(?:es?|ed)|best|safest|cheapest|simplest|fastest|"
