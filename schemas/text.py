@@ -13,7 +13,7 @@ from typing import Annotated
 
 import msgspec
 
-from parley.schemas.wire import at_most, chars
+from parley.schemas.wire import Limited, chars
 
 _SPACE = re.compile(r"\s+")
 _LABEL = re.compile(r"(?:final\s+)?answer\s*:\s*(?=\S)", re.IGNORECASE)
@@ -231,15 +231,12 @@ def _folded(piece: str, first: bool, last: bool) -> re.Pattern[str]:
 # ---------------------------------------------------------------- quotations
 
 
-class Citation(msgspec.Struct, frozen=True, kw_only=True):
+class Citation(Limited, frozen=True, kw_only=True):
     """A verbatim span of a document."""
 
     document: str
     """The document's name."""
     quote: Annotated[str, chars(1_000)]
-
-    def __post_init__(self) -> None:
-        at_most("quote", self.quote, 1_000)
 
 
 # ---------------------------------------------------------------- similarity

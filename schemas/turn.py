@@ -1,13 +1,13 @@
 """A turn: one request to one seat, and its reply."""
 
 import re
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from parley.schemas.session import Document
 from parley.schemas.tools import MOST_LOOK_UPS, LookUpResult
-from parley.schemas.wire import InvalidValue, Json, few, in_range, not_empty
+from parley.schemas.wire import InvalidValue, Json, between, few, in_range, not_empty
 
 MAX_BODY = 256_000
 """Bytes of a reply's body."""
@@ -40,6 +40,11 @@ def depth(data: bytes) -> int:
 
 
 _OUTSIDE_TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"|[^\[\]{}"]+', re.DOTALL)
+
+
+InputTokens = Annotated[int, between(100, 10_000_000)]
+OutputTokens = Annotated[int, between(20, 1_000_000)]
+"""Settings of a protocol: what one model call may take."""
 
 
 class Caps(msgspec.Struct, frozen=True, kw_only=True, gc=False):

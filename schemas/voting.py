@@ -5,7 +5,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from parley.schemas.wire import InvalidValue, at_most, chars, few, in_range, items, not_empty
+from parley.schemas.wire import InvalidValue, Limited, between, chars, items
 
 AGREEMENT = "agreement"
 """No count: seats sign."""
@@ -57,45 +57,31 @@ Why = Literal["", "tie", "cycle", "share", "ballots", "disapproved", "unranked",
 ballots came; nobody approves of an answer; no ballot ranks two; there is no ruling."""
 
 
-class RankBallot(msgspec.Struct, frozen=True, kw_only=True):
+class RankBallot(Limited, frozen=True, kw_only=True):
     """A seat's reply to `rank`."""
 
     reason: Annotated[str, chars(1_000)] = ""
     order: Annotated[tuple[int, ...], items(MOST)]
     """Numbers of all choices, the best first."""
 
-    def __post_init__(self) -> None:
-        at_most("reason", self.reason, 1_000)
-        few("order", self.order, MOST)
 
-
-class ApprovalBallot(msgspec.Struct, frozen=True, kw_only=True):
+class ApprovalBallot(Limited, frozen=True, kw_only=True):
     """A seat's reply to `approve`."""
 
     reason: Annotated[str, chars(1_000)] = ""
     approved: Annotated[tuple[int, ...], items(MOST)] = ()
     """Numbers of the choices that it could accept; none: it accepts none, and `reason` says why."""
 
-    def __post_init__(self) -> None:
-        at_most("reason", self.reason, 1_000)
-        few("approved", self.approved, MOST)
 
-
-class ScoreBallot(msgspec.Struct, frozen=True, kw_only=True):
+class ScoreBallot(Limited, frozen=True, kw_only=True):
     """A seat's reply to `score`."""
 
     reason: Annotated[str, chars(1_000)] = ""
-    scores: Annotated[tuple[float, ...], items(MOST)]
+    scores: Annotated[tuple[Annotated[float, between(0, MAX_SCORE)], ...], items(MOST)]
     """0 to 10 for each choice, in the order of their numbers."""
 
-    def __post_init__(self) -> None:
-        at_most("reason", self.reason, 1_000)
-        few("scores", self.scores, MOST)
-        for score in self.scores:
-            in_range("scores", score, 0, MAX_SCORE)
 
-
-class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+class Ruling(Limited, frozen=True, kw_only=True):
     """The reply to `judge` of a seat outside the panel."""
 
     reasoning: Annotated[str, chars(4_000)]
@@ -107,11 +93,6 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """Words of that position, copied exactly."""
     choice: int
     """The number of the answer."""
-
-    def __post_init__(self) -> None:
-        at_most("reasoning", self.reasoning, 4_000)
-        not_empty("because", self.because, 1_000)
-        not_empty("quote", self.quote, 1_000)
 
 
 class Cast(msgspec.Struct, frozen=True, kw_only=True):

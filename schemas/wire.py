@@ -10,8 +10,10 @@ not know of it.
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import accumulate
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -173,8 +175,8 @@ def in_range(field: str, value: float, low: float, high: float) -> None:
         raise InvalidValue(field, value, f"allowed is {figure(low)} to {figure(high)}")
 
 
-# What a reply's type tells of a check in its JSON Schema, so that a server that holds a model to the schema cannot
-# produce what the check refuses. The check itself stays in `__post_init__`, whose errors name the field.
+# Limits that a field's type names. They stand in its JSON Schema, so that a server that holds a model to the schema
+# cannot produce what is refused; `Limited` refuses it, in errors that name the field.
 
 
 def between(low: float, high: float) -> msgspec.Meta:
@@ -183,7 +185,7 @@ def between(low: float, high: float) -> msgspec.Meta:
 
 
 def chars(most: int, least: int = 0) -> msgspec.Meta:
-    """A text of so many characters."""
+    """A text of so many characters; `least` 1: it is not empty, nor white space alone."""
     return msgspec.Meta(extra_json_schema={"minLength": least, "maxLength": most})
 
 
@@ -217,3 +219,52 @@ def few(field: str, items: tuple[object, ...], most: int) -> None:
     """Refuse a list that is too long."""
     if len(items) > most:
         raise InvalidValue(field, f"{len(items)} items", f"allowed are at most {most}")
+
+
+class Limited(msgspec.Struct, frozen=True, kw_only=True):
+    """A message that cannot be built outside the limits that the types of its fields name."""
+
+    where: ClassVar[str] = ""
+    """What stands before a field's name in an error: `met.` for an item of the list `met`."""
+
+    def __post_init__(self) -> None:
+        for name, limits in _limits_of(type(self)).items():
+            _hold(f"{self.where}{name}", getattr(self, name), limits)
+
+
+@cache
+def _limits_of(message: type[Limited]) -> dict[str, dict[str, Any]]:
+    hints = get_type_hints(message, include_extras=True)
+    return {name: limits for name in message.__struct_fields__ if (limits := _keywords(hints[name]))}
+
+
+def _keywords(hint: Any) -> dict[str, Any]:
+    """The limits that a type names, as its JSON Schema has them."""
+    origin, args = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        metas = (meta.extra_json_schema or {} for meta in args[1:] if isinstance(meta, msgspec.Meta))
+        return {**_keywords(args[0]), **{key: value for meta in metas for key, value in meta.items()}}
+    if origin is tuple:
+        return {"items": inner} if (inner := _keywords(args[0])) else {}
+    return {k: v for arg in args for k, v in _keywords(arg).items()} if origin in (Union, UnionType) else {}
+
+
+def _hold(field: str, value: object, limits: dict[str, Any]) -> None:
+    match value:
+        case str():
+            (not_empty if limits["minLength"] else at_most)(field, value, limits["maxLength"])
+        case tuple():
+            few(field, value, limits.get("maxItems", len(value)))
+            for item in value if "items" in limits else ():
+                _hold(field, item, limits["items"])
+        case int() | float():
+            in_range(field, value, limits["minimum"], limits["maximum"])
+
+
+def points(field: str, value: float) -> float:
+    """A threshold in points, 0 to 100, of a number up to 1 too, which is a share."""
+    if not 0 < value <= 100:
+        raise InvalidValue(field, value, "allowed is above 0 to 100 (or a share up to 1)")
+    if 1 < value < 2:
+        raise InvalidValue(field, value, "is it a share (up to 1) or points (from 2)?")
+    return value * 100 if value <= 1 else value

@@ -6,7 +6,8 @@ import msgspec
 
 from parley.schemas.session import Budget
 from parley.schemas.text import Citation
-from parley.schemas.wire import InvalidValue, at_most, chars, few, in_range, items, not_empty
+from parley.schemas.turn import InputTokens, OutputTokens
+from parley.schemas.wire import InvalidValue, Limited, between, chars, few, in_range, items, not_empty
 
 MOST_PARTS = 8
 MOST_PART = 4_000
@@ -36,31 +37,29 @@ def check_parts(field: str, parts: tuple[str, ...]) -> None:
         raise InvalidValue(field, len(parts), "two of them are the same")
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Settings(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of one session."""
 
+    where = "compound."
     parts: tuple[str | Asked, ...] = ()
     """The parts, two to eight. None: the analyst proposes them."""
-    confirm_s: float = 0.0
+    confirm_s: Annotated[float, between(0, 86_400)] = 0.0
     """Seconds for which a person may change the parts that are proposed. 0: nobody is asked."""
-    panel: int = 3
+    panel: Annotated[int, between(2, 16)] = 3
     """Panelists of each part. Of more that are there, those sit who fit the part."""
-    part_settings: dict[str, Any] = {}
+    part_settings: dict[str, Any] = msgspec.field(default_factory=dict)
     """Settings of each part's panel."""
-    max_input_tokens: int = 16_000
-    max_output_tokens: int = 1_500
+    max_input_tokens: InputTokens = 16_000
+    max_output_tokens: OutputTokens = 1_500
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.parts:
             in_range("compound.parts", len(self.parts), 2, MOST_PARTS)
         check_parts("compound.parts", tuple(p.question for p in self.asked))
         for p in self.asked:
             if p.panel:
                 in_range("compound.parts: seats of a panel", len(p.panel), 2, 16)
-        in_range("compound.confirm_s", self.confirm_s, 0, 86_400)
-        in_range("compound.panel", self.panel, 2, 16)
-        in_range("compound.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
-        in_range("compound.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
     @property
     def asked(self) -> tuple[Asked, ...]:
@@ -129,15 +128,11 @@ class JoinBrief(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
 
 
-class Joined(msgspec.Struct, frozen=True, kw_only=True):
+class Joined(Limited, frozen=True, kw_only=True):
     """The analyst's reply to `join`, and the body of its post."""
 
     reasoning: Annotated[str, chars(40_000)] = ""
     answer: Annotated[str, chars(MOST_ANSWER, least=1)]
-
-    def __post_init__(self) -> None:
-        not_empty("answer", self.answer, MOST_ANSWER)
-        at_most("reasoning", self.reasoning, 40_000)
 
 
 class SignBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,15 +143,12 @@ class SignBrief(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: str = ""
 
 
-class Signature(msgspec.Struct, frozen=True, kw_only=True):
+class Signature(Limited, frozen=True, kw_only=True):
     """A panelist's reply to `sign`, and the body of its post."""
 
     differs: Annotated[str, chars(1_000)] = ""
     """What of the synthesis is not what the parts came to."""
     signs: bool
-
-    def __post_init__(self) -> None:
-        at_most("differs", self.differs, 1_000)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,9 @@ import msgspec
 from parley.schemas.strategies import MAX_OWN, Strategy
 from parley.schemas.text import Citation, names_none
 from parley.schemas.tools import MOST_LOOK_UPS
+from parley.schemas.turn import InputTokens, OutputTokens
 from parley.schemas.voting import AGREEMENT, Decision, rule_of
-from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
+from parley.schemas.wire import InvalidValue, Limited, between, chars, in_range, items, points
 
 SHARES = {"facts": 0.6, "approach": 0.25, "priority": 0.15}  # facts decide; the three add up to 1
 """Dimension of agreement (seed, "Future Enhancements", 4) -> its share of the score."""
@@ -21,21 +22,22 @@ Change = Literal["kept", "partly", "adopted"]
 """Position update (seed, "Iteration Dynamics", 2)."""
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Settings(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of one session. Scores are 0 to 100."""
 
+    where = "consensus."
     threshold: float = 90.0  # seed, "IterativeDebateOrchestrator": 90 %
     """Share of the weight, in percent, that must sign an answer. From this share of one answer (or score) on, the
     answer is put to be signed. A number up to 1 is read as a share: 0.9 is 90."""
-    round_limit: int = 5  # seed, "IterativeDebateOrchestrator": 5
+    round_limit: Annotated[int, between(1, 50)] = 5  # seed, "IterativeDebateOrchestrator": 5
     """Largest number of rounds. 1 is a vote: if more than half say the same, word for word, nobody is asked again."""
     panel: int = 3
     """Seats, 2 to 16. Of more members those are seated who fit the question. 0 (auto): as many as it calls for."""
-    quorum: int = 2
+    quorum: Annotated[int, between(2, 16)] = 2
     """Positions without which a round cannot be scored. Seats that abstain in the blind round are asked once more, with
     what the others quote, before it is missed."""
-    stuck_rounds: int = 3  # seed, "IterativeDebateOrchestrator": no progress after 3 rounds
-    expertise_weight: float = 2.0
+    stuck_rounds: Annotated[int, between(2, 50)] = 3  # seed, "IterativeDebateOrchestrator": no progress after 3 rounds
+    expertise_weight: Annotated[float, between(1, 10)] = 2.0
     """Weight of a seat whose worker declares expertise in the question's subject; 1 switches it off."""
     absent: Literal["leaves", "counts"] = "leaves"
     """Whether the weight of a seat that never answered leaves the share that must sign. More than half of all seats
@@ -43,59 +45,45 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     missing: Literal["ask", "add", "off"] = "ask"
     """What comes of an expertise that the analyst misses, and a member without a seat has: a person is asked whether
     that member joins, it is added, or the analyst is not asked."""
-    least: dict[str, float] = {}
+    least: dict[str, float] = msgspec.field(default_factory=dict)
     """Dimension -> value, 0 to 100, below which no answer is put to be signed. Without one, they are only reported."""
-    styles: dict[str, str] = {}
+    styles: dict[str, str] = msgspec.field(default_factory=dict)
     """Seat -> the strategy that it works by; `*` -> that of all others, or their style: mixed (of all strategies),
     adversarial, collaborative (of those of this style) or none. Without it: mixed where three seats or more have no
     documents, else none."""
-    own_strategies: tuple[Strategy, ...] = ()
+    own_strategies: Annotated[tuple[Strategy, ...], items(MAX_OWN)] = ()
     """Strategies beside those that ship; a style deals them too. Where whoever asks sits, the name of a folder of
     Markdown files stands for them."""
     decide: str = AGREEMENT
     """How it is decided: `agreement` (seats sign), `majority`, `supermajority` (2/3 of the weight, or a share:
     `supermajority:0.75`), `unanimity`, `approval`, `borda`, `instant-runoff`, `condorcet`, `score`, `ranking` or
     `judge`. A rule other than `agreement` counts after the debate."""
-    look_ups: int = 0
+    look_ups: Annotated[int, between(0, MOST_LOOK_UPS)] = 0
     """Calls of tools that a panelist may make before it answers in a round, at most 8: what they return is evidence."""
-    max_input_tokens: int = 16_000
-    max_output_tokens: int = 1_500
+    max_input_tokens: InputTokens = 16_000
+    max_output_tokens: OutputTokens = 1_500
 
     def __post_init__(self) -> None:
-        if not 0 < self.threshold <= 100:
-            raise InvalidValue("consensus.threshold", self.threshold, "allowed is above 0 to 100 (or a share up to 1)")
-        if 1 < self.threshold < 2:
-            raise InvalidValue("consensus.threshold", self.threshold, "is it a share (up to 1) or points (from 2)?")
-        if self.threshold <= 1:
-            msgspec.structs.force_setattr(self, "threshold", self.threshold * 100)
-        in_range("consensus.round_limit", self.round_limit, 1, 50)
+        msgspec.structs.force_setattr(self, "threshold", points("consensus.threshold", self.threshold))
+        super().__post_init__()
         if self.panel != AUTO:
             in_range("consensus.panel", self.panel, 2, MOST_PANEL)
-        in_range("consensus.quorum", self.quorum, 2, 16)
-        in_range("consensus.stuck_rounds", self.stuck_rounds, 2, 50)
-        in_range("consensus.expertise_weight", self.expertise_weight, 1, 10)
         for name, value in self.least.items():
             if name not in RATED:
                 raise InvalidValue("consensus.least", name, f"allowed are {', '.join(RATED)}")
             in_range(f"consensus.least.{name}", value, 0, 100)
-        in_range("consensus.look_ups", self.look_ups, 0, MOST_LOOK_UPS)
-        few("consensus.own_strategies", self.own_strategies, MAX_OWN)
         rule_of(self.decide, "consensus.decide")
-        in_range("consensus.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
-        in_range("consensus.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
 
-class MovingArgument(msgspec.Struct, frozen=True, kw_only=True):
+class MovingArgument(Limited, frozen=True, kw_only=True):
     """What another said that moved a seat: the post that it stands in, and the claim."""
 
+    where = "argument."
     post: int
     claim: Annotated[str, chars(1_000, least=1)]
 
-    def __post_init__(self) -> None:
-        not_empty("argument.claim", self.claim, 1_000)
 
-
-class Position(msgspec.Struct, frozen=True, kw_only=True):
+class Position(Limited, frozen=True, kw_only=True):
     """A panelist's reply to `answer` and `revise`, and the body of its post."""
 
     answer: Annotated[str, chars(2_000)]
@@ -121,14 +109,9 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
         return not self.abstains and not names_none(self.answer)
 
     def __post_init__(self) -> None:
-        in_range("confidence", self.confidence, 0, 1)
+        super().__post_init__()
         if not self.abstains and not self.answer.strip():
             raise InvalidValue("answer", self.answer, "it must not be empty")
-        at_most("answer", self.answer, 2_000)
-        at_most("reasoning", self.reasoning, 40_000)
-        at_most("change_reason", self.change_reason, 4_000)
-        few("citations", self.citations, 20)
-        few("moved_by", self.moved_by, 20)
         if self.change != "kept" and not self.change_reason.strip():
             raise InvalidValue("change_reason", self.change_reason, f"a position that was {self.change} needs a reason")
 
@@ -196,19 +179,16 @@ class CompareBrief(msgspec.Struct, frozen=True, kw_only=True):
     """What members without a seat declare to know: any of it may be missed."""
 
 
-class AnswerGroup(msgspec.Struct, frozen=True, kw_only=True):
+class AnswerGroup(Limited, frozen=True, kw_only=True):
     """Positions that give the same answer, in whatever words."""
 
+    where = "groups."
     label: Annotated[str, chars(200, least=1)]
     """The answer in a few words; the same words in every round."""
     posts: Annotated[tuple[int, ...], items(16)]
 
-    def __post_init__(self) -> None:
-        not_empty("groups.label", self.label, 200)
-        few("groups.posts", self.posts, 16)
 
-
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class Comparison(Limited, frozen=True, kw_only=True):
     """The analyst's reply to `compare`, and the body of its post: what is the same, never who is right.
 
     The moderator computes the score from it (coordinator/protocols/consensus/score.py)."""
@@ -227,18 +207,6 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Posts of `moves` whose claim stands in the post that they name."""
     missing: Annotated[str, chars(200)] = ""
     """The expertise in `spare` that the question needs and no position shows; empty: none."""
-
-    def __post_init__(self) -> None:
-        in_range("approach", self.approach, 0, 100)
-        in_range("priority", self.priority, 0, 100)
-        at_most("comment", self.comment, 4_000)
-        at_most("missing", self.missing, 200)
-        few("groups", self.groups, 16)
-        few("argued", self.argued, 16)
-        for name in ("agreements", "key_disagreements"):
-            few(name, getattr(self, name), 20)
-            for text in getattr(self, name):
-                at_most(name, text, 1_000)
 
 
 class AnswerSide(msgspec.Struct, frozen=True, kw_only=True):
@@ -279,7 +247,7 @@ class BallotBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The seat's own last answer; empty: it has none, or it is not among the choices."""
 
 
-class Signature(msgspec.Struct, frozen=True, kw_only=True):
+class Signature(Limited, frozen=True, kw_only=True):
     """A panelist's reply to `sign`."""
 
     states: Literal["first", "second", "both", "neither"]
@@ -288,10 +256,6 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """The clause that differs from its answer, word for word, of a sentence that does not state it."""
     reservation: Annotated[str, chars(1_000)] = ""
     """What it holds beside; it signs all the same. A reservation that contradicts the sentence is no signature."""
-
-    def __post_init__(self) -> None:
-        at_most("differs", self.differs, 1_000)
-        at_most("reservation", self.reservation, 1_000)
 
 
 class Put(msgspec.Struct, frozen=True, kw_only=True):
@@ -410,18 +374,13 @@ class ConcludeBrief(msgspec.Struct, frozen=True, kw_only=True):
     reservations: tuple[str, ...] = ()
 
 
-class Conclusion(msgspec.Struct, frozen=True, kw_only=True):
+class Conclusion(Limited, frozen=True, kw_only=True):
     """The analyst's reply to `conclude`, and the body of its post."""
 
     group: Annotated[str, chars(200)] = ""
     """The label of the answer that it words; empty: of the one that it was asked for."""
     reasoning: Annotated[str, chars(40_000)]
     answer: Annotated[str, chars(2_000, least=1)]
-
-    def __post_init__(self) -> None:
-        at_most("group", self.group, 200)
-        not_empty("answer", self.answer, 2_000)
-        at_most("reasoning", self.reasoning, 40_000)
 
 
 class SeatSignature(msgspec.Struct, frozen=True, kw_only=True):

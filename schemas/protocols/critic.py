@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from parley.schemas.text import Citation
-from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
+from parley.schemas.turn import InputTokens, OutputTokens
+from parley.schemas.wire import InvalidValue, Limited, between, chars, items, points
 
 NO_NEW_OBJECTION = "NO_NEW_OBJECTION"
 """What a critic says that finds nothing new (seed, "Conceptual Flow: Critic Profile Check")."""
@@ -19,33 +20,25 @@ AS_ASKED = "\n\nAs it was asked: "
 """Stands between the rewritten question and the user's own, where seats are shown both."""
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Settings(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of one session."""
 
+    where = "critic."
     threshold: float = 80.0  # points; the seed discloses none ("Termination Conditions")
     """Confidence from which the judge ends the debate. A number up to 1 is read as a share: 0.8 is 80."""
-    round_limit: int = 6  # rounds; seed, "Termination Conditions": a hard cap, without its number
-    min_rounds: int = 3  # rounds; seed, "When Debate Breaks Down": premature agreement comes "after one or two rounds"
+    round_limit: Annotated[int, between(1, 50)] = 6  # seed, "Termination Conditions": a hard cap, without its number
+    min_rounds: Annotated[int, between(1, 50)] = 3  # seed, "When Debate Breaks Down": "after one or two rounds"
     """In an earlier round confidence ends nothing, nor does a critic whose check the judge does not confirm."""
     measure_bias: bool = False  # seed, "When Debate Breaks Down": judge bias; doubles the judge's turns
     """Judge each pair of answer and objection a second time, in the opposite order."""
-    quorum: int = 2
+    quorum: Annotated[int, between(1, 2)] = 2
     """How many of answerer and critic must have spoken by the end of a round. 1 or 2."""
-    max_input_tokens: int = 16_000
-    max_output_tokens: int = 1_500
+    max_input_tokens: InputTokens = 16_000
+    max_output_tokens: OutputTokens = 1_500
 
     def __post_init__(self) -> None:
-        if not 0 < self.threshold <= 100:
-            raise InvalidValue("critic.threshold", self.threshold, "allowed is above 0 to 100 (or a share up to 1)")
-        if 1 < self.threshold < 2:
-            raise InvalidValue("critic.threshold", self.threshold, "is it a share (up to 1) or points (from 2)?")
-        if self.threshold <= 1:
-            msgspec.structs.force_setattr(self, "threshold", self.threshold * 100)
-        in_range("critic.round_limit", self.round_limit, 1, 50)
-        in_range("critic.min_rounds", self.min_rounds, 1, 50)
-        in_range("critic.quorum", self.quorum, 1, 2)
-        in_range("critic.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
-        in_range("critic.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
+        msgspec.structs.force_setattr(self, "threshold", points("critic.threshold", self.threshold))
+        super().__post_init__()
 
 
 class PastObjection(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,17 +81,13 @@ class RewriteBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of `rewrite`: the one turn that is shown the user's own question."""
 
 
-class Rewritten(msgspec.Struct, frozen=True, kw_only=True):
+class Rewritten(Limited, frozen=True, kw_only=True):
     """The judge's reply to `rewrite`, and the body of its post: from here on it stands before the user's own."""
 
     question: Annotated[str, chars(20_000, least=1)]
     """Neutral and precise (seed, "Architecture")."""
     note: Annotated[str, chars(4_000)] = ""
     """What was left out or made precise."""
-
-    def __post_init__(self) -> None:
-        not_empty("question", self.question, 20_000)
-        at_most("note", self.note, 4_000)
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -124,7 +113,7 @@ class AnswerBrief(msgspec.Struct, frozen=True, kw_only=True):
     profile: tuple[PastObjection, ...] = ()
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class Answer(Limited, frozen=True, kw_only=True):
     """The answerer's reply to `answer`, and the body of its post."""
 
     answer: Annotated[str, chars(4_000, least=1)]
@@ -132,12 +121,6 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     confidence: Annotated[float, between(0, 1)]
     """0 to 1: its own."""
     citations: Annotated[tuple[Citation, ...], items(20)] = ()
-
-    def __post_init__(self) -> None:
-        in_range("confidence", self.confidence, 0, 1)
-        not_empty("answer", self.answer, 4_000)
-        at_most("reasoning", self.reasoning, 40_000)
-        few("citations", self.citations, 20)
 
 
 # ---------------------------------------------------------------- critique
@@ -150,7 +133,7 @@ class CritiqueBrief(msgspec.Struct, frozen=True, kw_only=True):
     profile: tuple[PastObjection, ...] = ()
 
 
-class Critique(msgspec.Struct, frozen=True, kw_only=True):
+class Critique(Limited, frozen=True, kw_only=True):
     """The critic's reply to `critique`."""
 
     objection: Annotated[str, chars(4_000, least=1)]
@@ -158,11 +141,6 @@ class Critique(msgspec.Struct, frozen=True, kw_only=True):
     citations: Annotated[tuple[Citation, ...], items(20)] = ()
     checked: Annotated[str, chars(4_000)] | msgspec.UnsetType = msgspec.UNSET
     """A calculation that checks the answer, and what it came to; unset or empty: none was made."""
-
-    def __post_init__(self) -> None:
-        not_empty("objection", self.objection, 4_000)
-        few("citations", self.citations, 20)
-        at_most("checked", self.checked or "", 4_000)
 
     @property
     def calculation(self) -> str:
@@ -205,18 +183,16 @@ class JudgeBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The calculation by which the critic, which objects to nothing, checked the answer."""
 
 
-class Met(msgspec.Struct, frozen=True, kw_only=True):
+class Met(Limited, frozen=True, kw_only=True):
     """An objection that the answer meets, with what meets it."""
 
+    where = "met."
     objection: int
     quote: Annotated[str, chars(2_000, least=1)]
     """The sentence of the answer, or of its reasoning, word for word."""
 
-    def __post_init__(self) -> None:
-        not_empty("met.quote", self.quote, 2_000)
 
-
-class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+class Judgement(Limited, frozen=True, kw_only=True):
     """The judge's reply to `judge`, and the body of its post."""
 
     score: Annotated[float, between(0, 100)] = 100.0
@@ -230,13 +206,6 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers of the profile's objections that cannot be right if this round's objection is."""
     check_holds: bool = False
     """Whether the calculation by which the critic checked the answer is right, and shows that the answer is."""
-
-    def __post_init__(self) -> None:
-        in_range("score", self.score, 0, 100)
-        in_range("repeats", self.repeats, 0, 1_000)
-        few("met", self.met, 50)
-        few("contradicts", self.contradicts, 50)
-        at_most("comment", self.comment, 4_000)
 
 
 class Repeated(msgspec.Struct, frozen=True, kw_only=True):
@@ -304,7 +273,7 @@ class VerdictBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Why the verdict before this one was not signed; empty: there was none."""
 
 
-class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Verdict(Limited, frozen=True, kw_only=True, omit_defaults=True):
     """The judge's reply to `verdict`, and the body of its post."""
 
     reasoning: Annotated[str, chars(40_000)]
@@ -318,12 +287,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of one that reverses: the number of the objection that leaves nothing of the answer."""
 
     def __post_init__(self) -> None:
-        at_most("answer", self.answer, 10_000)
-        at_most("reasoning", self.reasoning, 40_000)
-        few("assumptions", self.assumptions, 10)
-        for assumption in self.assumptions:
-            not_empty("assumptions", assumption, 1_000)
-        in_range("reversed_by", self.reversed_by, 0, 1_000)
+        super().__post_init__()
         if self.ruling not in ("", *RULINGS):
             raise InvalidValue("ruling", self.ruling, f"allowed are {', '.join(RULINGS)}")
 
@@ -338,16 +302,13 @@ class SignBrief(msgspec.Struct, frozen=True, kw_only=True):
     verdict: str
 
 
-class Signature(msgspec.Struct, frozen=True, kw_only=True):
+class Signature(Limited, frozen=True, kw_only=True):
     """The answerer's reply to `sign`, and the body of its post."""
 
     states: Literal["yes", "no"]
     """Whether the verdict states its answer, or less of it and nothing else."""
     differs: Annotated[str, chars(1_000)] = ""
     """For "no": the clause of the verdict that differs, word for word."""
-
-    def __post_init__(self) -> None:
-        at_most("differs", self.differs, 1_000)
 
 
 class Ruled(msgspec.Struct, frozen=True, kw_only=True):
@@ -371,7 +332,7 @@ class CountersignBrief(msgspec.Struct, frozen=True, kw_only=True):
     objections: tuple[Ruled, ...] = ()
 
 
-class Countersignature(msgspec.Struct, frozen=True, kw_only=True):
+class Countersignature(Limited, frozen=True, kw_only=True):
     """The critic's reply to `countersign`, and the body of its post."""
 
     reason: Annotated[str, chars(2_000)] = ""
@@ -381,11 +342,6 @@ class Countersignature(msgspec.Struct, frozen=True, kw_only=True):
     fatal: Annotated[str, chars(2_000)] = ""
     """What makes the answer wrong or unsupported as it is worded: one of them, whatever it weighs by the judge, or a
     fault beside them; empty: nothing."""
-
-    def __post_init__(self) -> None:
-        few("open", self.open, 50)
-        at_most("reason", self.reason, 2_000)
-        at_most("fatal", self.fatal, 2_000)
 
 
 # ---------------------------------------------------------------- outcome

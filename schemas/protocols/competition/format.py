@@ -4,11 +4,11 @@ Rules are data (source: seeds/ai-debate.md, cited as "seed" by its headings): a 
 competition. Marks are 1 to 10, weights 0 to 1, times seconds.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from parley.schemas.wire import InvalidValue, few, in_range, not_empty, one_line
+from parley.schemas.wire import InvalidValue, Limited, between, chars, few, in_range, one_line
 
 TEAMS = ("pro", "con")
 Team = Literal["pro", "con"]
@@ -22,6 +22,8 @@ LEAST_WORDS = 10
 """A team in free debate with less than the time of these has none left."""
 Act = Literal["speech", "summary", "question", "answer", "free", "closing"]
 """What is said, and so which violations it can be of."""
+Words = Annotated[int, between(10, 5_000)]
+"""The limit of a speech."""
 
 
 class Side(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -35,70 +37,55 @@ class Side(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The position whose seat decides who speaks where that is open."""
 
 
-class Pace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Pace(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How words stand for time."""
 
-    words_per_minute: float = 250.0  # seed, "Position Responsibilities": 750 words in 3 minutes
-    characters_per_word: float = 1.0
+    where = "format.pace."
+    words_per_minute: Annotated[float, between(20, 1_000)] = 250.0  # seed, "Position Responsibilities": 750 in 3 min
+    characters_per_word: Annotated[float, between(0.5, 10)] = 1.0
     """Of scripts that put no spaces between words (Han, Kana, Thai, ...): so many letters count as a word."""
 
-    def __post_init__(self) -> None:
-        in_range("format.pace.words_per_minute", self.words_per_minute, 20, 1_000)
-        in_range("format.pace.characters_per_word", self.characters_per_word, 0.5, 10)
 
-
-class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t", tag="speech"):
+class Speech(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t", tag="speech"):
     """One seat speaks."""
 
+    where = "format.agenda."
     seat: str
     act: Literal["speech", "summary", "closing"] = "speech"
-    task: str
+    task: Annotated[str, chars(2_000, least=1)]
     """What this speech is for, as its speaker is told."""
-    words: int
+    words: Words
     scored: bool = True
 
-    def __post_init__(self) -> None:
-        not_empty("format.agenda.task", self.task, 2_000)
-        in_range("format.agenda.words", self.words, 10, 5_000)
 
-
-class Exchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t", tag="exchange"):
+class Exchange(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t", tag="exchange"):
     """One seat asks, and says which of the other team answers."""
 
+    where = "format.agenda."
     asker: str
     answerers: tuple[str, ...]
-    questions: int = 3  # seed, "Stage 2": 3+ questions
+    questions: Annotated[int, between(1, 20)] = 3  # seed, "Stage 2": 3+ questions
     """At least."""
-    question_words: int = 125
-    answer_words: int = 250
-
-    def __post_init__(self) -> None:
-        in_range("format.agenda.questions", self.questions, 1, 20)
-        in_range("format.agenda.question_words", self.question_words, 10, 5_000)
-        in_range("format.agenda.answer_words", self.answer_words, 10, 5_000)
+    question_words: Words = 125
+    answer_words: Words = 250
 
 
-class Free(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t", tag="free"):
+class Free(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t", tag="free"):
     """Teams alternate; each team's captain decides who speaks."""
 
+    where = "format.agenda."
     first: Team = "pro"
-    seconds: float = 240.0  # seed, "Stage 3": 4 minutes a team, by words
-    words: int = 150
+    seconds: Annotated[float, between(1, 86_400)] = 240.0  # seed, "Stage 3": 4 minutes a team, by words
+    words: Words = 150
     """Of one speech."""
     everybody: bool = True
     """Each debater must have spoken: those who have not go first."""
     mode: Literal["sequential", "concurrent"] = "sequential"
     """sequential: the captain decides; concurrent: everybody bids, and the captain picks among the bids."""
-    bid_seconds: float = 20.0
+    bid_seconds: Annotated[float, between(0.25, 3_600)] = 20.0
     """Concurrent: the window for bids."""
-    speeches: int = 24
+    speeches: Annotated[int, between(1, 200)] = 24
     """Of one team, at most: so that speeches of a few words end too."""
-
-    def __post_init__(self) -> None:
-        in_range("format.agenda.seconds", self.seconds, 1, 86_400)
-        in_range("format.agenda.words", self.words, 10, 5_000)
-        in_range("format.agenda.speeches", self.speeches, 1, 200)
-        in_range("format.agenda.bid_seconds", self.bid_seconds, 0.25, 3_600)
 
 
 class Vote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="t", tag="vote"):
@@ -110,21 +97,22 @@ class Vote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 Item = Speech | Exchange | Free | Vote
 
 
-class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Stage(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A stage: what the teams may confer before it, and its agenda."""
 
+    where = "format.stages."
     name: str
     title: str
-    confer: int = 1
+    confer: Annotated[int, between(0, 5)] = 1
     """Turns that each seat of a team may take on its own channel before the stage."""
     summary: bool = True
     """Whether the judge sums it up."""
     agenda: tuple[Item, ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         one_line("format.stages.name", self.name, 64)
         one_line("format.stages.title", self.title, 200)
-        in_range("format.stages.confer", self.confer, 0, 5)
         if not self.agenda:
             raise InvalidValue(f"format.stages.{self.name}.agenda", "nothing", "at least one item is wanted")
         few(f"format.stages.{self.name}.agenda", self.agenda, 200)

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import msgspec
 
 from parley.schemas.protocols.competition.format import (
-    DIMENSIONS,
     Act,
     Format,
     Team,
@@ -15,7 +14,16 @@ from parley.schemas.protocols.competition.format import (
     seats_of,
 )
 from parley.schemas.text import Citation
-from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty, one_line
+from parley.schemas.turn import InputTokens, OutputTokens
+from parley.schemas.wire import (
+    InvalidValue,
+    Limited,
+    between,
+    chars,
+    items,
+    not_empty,
+    one_line,
+)
 
 # ---------------------------------------------------------------- settings
 
@@ -37,21 +45,23 @@ def _no_format() -> Format:
     )
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Settings(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of one session. `format` and `personalities` are whole: the front door reads them from files."""
 
+    where = "competition."
     format: Format = msgspec.field(default_factory=_no_format)
     """It must be given."""
-    stances: dict[Team, str] = {}
+    stances: dict[Team, str] = msgspec.field(default_factory=dict)
     """What each team is to hold; none: for and against the motion."""
-    personalities: dict[str, Personality] = {}
+    personalities: dict[str, Personality] = msgspec.field(default_factory=dict)
     """Styles by name."""
-    styles: dict[str, str] = {}
+    styles: dict[str, str] = msgspec.field(default_factory=dict)
     """Seat -> the name of its style; a seat that is absent has none."""
-    max_input_tokens: int = 32_000
-    max_output_tokens: int = 3_000
+    max_input_tokens: InputTokens = 32_000
+    max_output_tokens: OutputTokens = 3_000
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         seats = {*seats_of(self.format, "pro"), *seats_of(self.format, "con")}
         for seat, style in self.styles.items():
             if seat not in seats:
@@ -61,8 +71,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
                 raise InvalidValue(f"competition.styles.{seat}", style, f"no such personality; known are {known}")
         for team, stance in self.stances.items():
             not_empty(f"competition.stances.{team}", stance, 1_000)
-        in_range("competition.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
-        in_range("competition.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
 
 # ---------------------------------------------------------------- turns of debaters
@@ -93,13 +101,10 @@ class ConferBrief(msgspec.Struct, frozen=True, kw_only=True):
     turns: int
 
 
-class Note(msgspec.Struct, frozen=True, kw_only=True):
+class Note(Limited, frozen=True, kw_only=True):
     """Reply to `confer`, and the body of its post on the team's channel."""
 
     text: Annotated[str, chars(8_000, least=1)]
-
-    def __post_init__(self) -> None:
-        not_empty("text", self.text, 8_000)
 
 
 class SpeechBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,15 +122,11 @@ class SpeechBrief(msgspec.Struct, frozen=True, kw_only=True):
     """The captain's, for this very speech; empty: none was given."""
 
 
-class Spoken(msgspec.Struct, frozen=True, kw_only=True):
+class Spoken(Limited, frozen=True, kw_only=True):
     """Reply to `speak`."""
 
     text: Annotated[str, chars(40_000, least=1)]
     citations: Annotated[tuple[Citation, ...], items(20)] = ()
-
-    def __post_init__(self) -> None:
-        not_empty("text", self.text, 40_000)
-        few("citations", self.citations, 20)
 
 
 class QuestionBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,16 +139,11 @@ class QuestionBrief(msgspec.Struct, frozen=True, kw_only=True):
     words: int
 
 
-class Questions(msgspec.Struct, frozen=True, kw_only=True):
+class Questions(Limited, frozen=True, kw_only=True):
     """Reply to `question`."""
 
     answerer: str
     questions: Annotated[tuple[Annotated[str, chars(4_000, least=1)], ...], items(20)]
-
-    def __post_init__(self) -> None:
-        few("questions", self.questions, 20)
-        for q in self.questions:
-            not_empty("questions", q, 4_000)
 
 
 class AnswerBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,15 +175,11 @@ class CaptainBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Of each seat that may be chosen: how it debates, where that is known."""
 
 
-class Decision(msgspec.Struct, frozen=True, kw_only=True):
+class Decision(Limited, frozen=True, kw_only=True):
     """Reply to `captain`, and the body of its post on the team's channel (seed: strict JSON, speaker and direction)."""
 
     speaker: Annotated[str, chars(64, least=1)]
     direction: Annotated[str, chars(2_000, least=1)]
-
-    def __post_init__(self) -> None:
-        not_empty("speaker", self.speaker, 64)
-        not_empty("direction", self.direction, 2_000)
 
 
 class BidBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,7 +191,7 @@ class BidBrief(msgspec.Struct, frozen=True, kw_only=True):
     words: int
 
 
-class Bid(msgspec.Struct, frozen=True, kw_only=True):
+class Bid(Limited, frozen=True, kw_only=True):
     """Reply to `bid`, and the body of its post on the team's channel."""
 
     wants: bool
@@ -207,10 +199,6 @@ class Bid(msgspec.Struct, frozen=True, kw_only=True):
     """0 to 1."""
     point: Annotated[str, chars(1_000)] = ""
     """What it would say, in a line."""
-
-    def __post_init__(self) -> None:
-        in_range("urgency", self.urgency, 0, 1)
-        at_most("point", self.point, 1_000)
 
 
 # ---------------------------------------------------------------- turns of the judge and the audience
@@ -231,20 +219,17 @@ class ScoreBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Of the dimensions, as the format has them."""
 
 
-class Breach(msgspec.Struct, frozen=True, kw_only=True):
+class Breach(Limited, frozen=True, kw_only=True):
     """A violation that the judge found."""
 
+    where = "violations."
     kind: Violation
     quote: Annotated[str, chars(2_000)] = ""
     """The words it stands in, as they stand in the speech."""
     note: Annotated[str, chars(2_000)] = ""
 
-    def __post_init__(self) -> None:
-        at_most("violations.quote", self.quote, 2_000)
-        at_most("violations.note", self.note, 2_000)
 
-
-class Marks(msgspec.Struct, frozen=True, kw_only=True):
+class Marks(Limited, frozen=True, kw_only=True):
     """The judge's reply to `score`: 1 to 10 in each dimension."""
 
     logic: Annotated[float, between(1, 10)]
@@ -255,12 +240,6 @@ class Marks(msgspec.Struct, frozen=True, kw_only=True):
     violations: Annotated[tuple[Breach, ...], items(20)] = ()
     comment: Annotated[str, chars(4_000)] = ""
 
-    def __post_init__(self) -> None:
-        for name in DIMENSIONS:
-            in_range(name, getattr(self, name), 1, 10)
-        few("violations", self.violations, 20)
-        at_most("comment", self.comment, 4_000)
-
 
 class SummaryBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Brief of `summarize`: a stage is over."""
@@ -270,13 +249,10 @@ class SummaryBrief(msgspec.Struct, frozen=True, kw_only=True):
     """By seat and by team, so far."""
 
 
-class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
+class StageSummary(Limited, frozen=True, kw_only=True):
     """Reply to `summarize`, and the body of its post on `scores`."""
 
     text: Annotated[str, chars(8_000, least=1)]
-
-    def __post_init__(self) -> None:
-        not_empty("text", self.text, 8_000)
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
@@ -310,13 +286,10 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
     """By team: votes won between the two votes."""
 
 
-class FinalReview(msgspec.Struct, frozen=True, kw_only=True):
+class FinalReview(Limited, frozen=True, kw_only=True):
     """Reply to `review`."""
 
     text: Annotated[str, chars(20_000, least=1)]
-
-    def __post_init__(self) -> None:
-        not_empty("text", self.text, 20_000)
 
 
 class Reviewed(msgspec.Struct, frozen=True, kw_only=True):
@@ -334,14 +307,11 @@ class BallotBrief(msgspec.Struct, frozen=True, kw_only=True):
     stances: dict[Team, str]
 
 
-class Ballot(msgspec.Struct, frozen=True, kw_only=True):
+class Ballot(Limited, frozen=True, kw_only=True):
     """Reply to `vote`."""
 
     choice: Literal["pro", "con", "undecided"]
     why: Annotated[str, chars(4_000)] = ""
-
-    def __post_init__(self) -> None:
-        at_most("why", self.why, 4_000)
 
 
 # ---------------------------------------------------------------- posts and the outcome

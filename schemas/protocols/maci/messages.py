@@ -12,32 +12,26 @@ from parley.schemas.belief import Belief, Share
 from parley.schemas.control import Signals
 from parley.schemas.protocols.maci.settings import MOST_OUTCOMES
 from parley.schemas.text import Similar
-from parley.schemas.wire import at_most, between, chars, few, in_range, items, not_empty
+from parley.schemas.wire import Limited, at_most, between, chars, items
 
 # ---------------------------------------------------------------- parts
 
 
-class Span(msgspec.Struct, frozen=True, kw_only=True):
+class Span(Limited, frozen=True, kw_only=True):
     """Evidence: words of a passage, as they stand there up to white space."""
 
+    where = "spans."
     passage: Annotated[str, chars(20, least=1)]
     """`p7`"""
     quote: Annotated[str, chars(2_000, least=1)]
 
-    def __post_init__(self) -> None:
-        not_empty("spans.passage", self.passage, 20)
-        not_empty("spans.quote", self.quote, 2_000)
 
-
-class Excerpt(msgspec.Struct, frozen=True, kw_only=True):
+class Excerpt(Limited, frozen=True, kw_only=True):
     """A piece of a document, verbatim up to white space."""
 
+    where = "passages."
     document: Annotated[str, chars(1_000, least=1)]
     text: Annotated[str, chars(4_000, least=1)]
-
-    def __post_init__(self) -> None:
-        not_empty("passages.document", self.document, 1_000)
-        not_empty("passages.text", self.text, 4_000)
 
 
 class Passage(Excerpt, frozen=True, kw_only=True):
@@ -46,21 +40,15 @@ class Passage(Excerpt, frozen=True, kw_only=True):
     id: str
 
 
-class Argument(msgspec.Struct, frozen=True, kw_only=True):
+class Argument(Limited, frozen=True, kw_only=True):
     """A claim, the reasons for it, and the evidence that they rest on."""
 
+    where = "arguments."
     claim: Annotated[str, chars(2_000, least=1)]
     reasons: Annotated[tuple[Annotated[str, chars(4_000, least=1)], ...], items(10)] = ()
     spans: Annotated[tuple[Span, ...], items(20)] = ()
     rebuts: int | None = None
     """Number of the post of another debater's argument that this one answers; None: it stands alone."""
-
-    def __post_init__(self) -> None:
-        not_empty("arguments.claim", self.claim, 2_000)
-        few("arguments.reasons", self.reasons, 10)
-        few("arguments.spans", self.spans, 20)
-        for reason in self.reasons:
-            not_empty("arguments.reasons", reason, 4_000)
 
 
 # ---------------------------------------------------------------- retrieve (helper)
@@ -89,15 +77,12 @@ class RetrieveBrief(msgspec.Struct, frozen=True, kw_only=True):
     """What the prototype is made of, beside the task (D.1); unset: all of the task's passages."""
 
 
-class Retrieved(msgspec.Struct, frozen=True, kw_only=True):
+class Retrieved(Limited, frozen=True, kw_only=True):
     """The helper's reply to `retrieve`."""
 
     passages: Annotated[tuple[Excerpt, ...], items(400)] = ()
     similar: Similar = Similar()
     """Of the passages with one another and with the prototype; empty where queries were given."""
-
-    def __post_init__(self) -> None:
-        few("passages", self.passages, 400)
 
 
 class Passages(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,17 +112,12 @@ class BlindBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of tools that it may make first. Left out: none."""
 
 
-class Blind(msgspec.Struct, frozen=True, kw_only=True):
+class Blind(Limited, frozen=True, kw_only=True):
     """A debater's reply to `blind`, and the body of its post on `scores`: other debaters are shown the belief alone."""
 
     belief: Annotated[Belief, items(MOST_OUTCOMES)]
     reasoning: Annotated[str, chars(20_000)] = ""
     spans: Annotated[tuple[Span, ...], items(20)] = ()
-
-    def __post_init__(self) -> None:
-        few("belief", self.belief, MOST_OUTCOMES)
-        at_most("reasoning", self.reasoning, 20_000)
-        few("spans", self.spans, 20)
 
 
 # ---------------------------------------------------------------- merge (analyst)
@@ -149,24 +129,18 @@ class MergeBrief(msgspec.Struct, frozen=True, kw_only=True):
     proposed: tuple[str, ...]
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True):
+class Group(Limited, frozen=True, kw_only=True):
     """Proposals that are one outcome."""
 
+    where = "groups."
     name: Annotated[str, chars(200, least=1)]
     members: Annotated[tuple[str, ...], items(MOST_OUTCOMES)]
 
-    def __post_init__(self) -> None:
-        not_empty("groups.name", self.name, 200)
-        few("groups.members", self.members, MOST_OUTCOMES)
 
-
-class Merged(msgspec.Struct, frozen=True, kw_only=True):
+class Merged(Limited, frozen=True, kw_only=True):
     """The analyst's reply to `merge`: every proposal in one group. Body of the post `outcomes`."""
 
     groups: Annotated[tuple[Group, ...], items(MOST_OUTCOMES)]
-
-    def __post_init__(self) -> None:
-        few("groups", self.groups, MOST_OUTCOMES)
 
 
 # ---------------------------------------------------------------- argue (debater)
@@ -257,7 +231,7 @@ class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):
     """Calls of tools that it may make first. Left out: none."""
 
 
-class Case(msgspec.Struct, frozen=True, kw_only=True):
+class Case(Limited, frozen=True, kw_only=True):
     """A debater's reply to `argue`, `attack` or `answer`."""
 
     arguments: Annotated[tuple[Argument, ...], items(10)] = ()
@@ -271,14 +245,6 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     """To the devil's advocate's arguments, one each."""
     apart: Annotated[tuple[str, ...], items(20)] = ()
     """Its own words that are another answer than the outcome that they count as: each gets an outcome of its own."""
-
-    def __post_init__(self) -> None:
-        few("arguments", self.arguments, 10)
-        few("answers", self.answers, 100)
-        few("apart", self.apart, 20)
-        at_most("speaks_for", self.speaks_for, 200)
-        few("belief", self.belief, MOST_OUTCOMES)
-        at_most("changed", self.changed, 4_000)
 
 
 # ---------------------------------------------------------------- measure (helper), judge
@@ -337,9 +303,10 @@ class CritBrief(msgspec.Struct, frozen=True, kw_only=True):
     there is no devil's advocate."""
 
 
-class Score(msgspec.Struct, frozen=True, kw_only=True):
+class Score(Limited, frozen=True, kw_only=True):
     """One argument's three sub-scores (E.1)."""
 
+    where = "scores."
     item: int
     links: tuple[Annotated[float, between(0, 1)], ...] = ()
     """For each reason, in order: how validly the claim follows from it."""
@@ -350,13 +317,6 @@ class Score(msgspec.Struct, frozen=True, kw_only=True):
     justification: Annotated[str, chars(2_000)] = ""
     against: bool = False
     """It speaks against the answer that the brief names."""
-
-    def __post_init__(self) -> None:
-        for name in ("evidence", "logic", "relevance"):
-            in_range(f"scores.{name}", getattr(self, name), 0, 1)
-        for link in self.links:
-            in_range("scores.links", link, 0, 1)
-        at_most("scores.justification", self.justification, 2_000)
 
     @property
     def composite(self) -> float:
@@ -427,9 +387,10 @@ class PlanBrief(msgspec.Struct, frozen=True, kw_only=True):
     most: int
 
 
-class Test(msgspec.Struct, frozen=True, kw_only=True):
+class Test(Limited, frozen=True, kw_only=True):
     """Something to find out."""
 
+    where = "tests."
     what: Annotated[str, chars(2_000, least=1)]
     kind: Literal["question", "test", "document"]
     query: Annotated[str, chars(500, least=1)]
@@ -437,19 +398,11 @@ class Test(msgspec.Struct, frozen=True, kw_only=True):
     positive: Annotated[Belief, items(MOST_OUTCOMES)]
     """For each outcome in contention: how likely the finding is positive, were that the answer. Not a distribution."""
 
-    def __post_init__(self) -> None:
-        not_empty("tests.what", self.what, 2_000)
-        not_empty("tests.query", self.query, 500)
-        few("tests.positive", self.positive, MOST_OUTCOMES)
 
-
-class Tests(msgspec.Struct, frozen=True, kw_only=True):
+class Tests(Limited, frozen=True, kw_only=True):
     """The analyst's reply to `plan`."""
 
     tests: Annotated[tuple[Test, ...], items(20)] = ()
-
-    def __post_init__(self) -> None:
-        few("tests", self.tests, 20)
 
 
 class Ranked(Test, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from parley.schemas.protocols.madp.work import (
 )
 from parley.schemas.routing import Candidate, Depth, Factors, Message, Task
 from parley.schemas.tools import ToolCall
-from parley.schemas.wire import InvalidValue, at_most, between, chars, few, in_range, items, not_empty
+from parley.schemas.wire import InvalidValue, Limited, at_most, between, chars, few, in_range, items, not_empty
 
 CLAIMS, CHALLENGES, ITEM = "claims", "challenges", "item"
 """Windows: of claims, of challenges, and `item <n>` of an open item."""
@@ -154,25 +154,20 @@ Resolution = Literal["lead", "support", "collaborate", "exclude"]
 nothing."""
 
 
-class Challenge(msgspec.Struct, frozen=True, kw_only=True):
+class Challenge(Limited, frozen=True, kw_only=True):
     """4.4."""
 
+    where = "challenge."
     challenger_id: str
     challenged_id: str
     reason: Annotated[str, chars(600, least=1)]
     proposed_resolution: Resolution
 
-    def __post_init__(self) -> None:
-        not_empty("challenge.reason", self.reason, 600)
 
-
-class Challenges(msgspec.Struct, frozen=True, kw_only=True):
+class Challenges(Limited, frozen=True, kw_only=True):
     """What one expert objects to, maybe nothing: spoken in the window `challenges` as kind `challenges`."""
 
     challenges: Annotated[tuple[Challenge, ...], items(8)] = ()
-
-    def __post_init__(self) -> None:
-        few("challenges", self.challenges, 8)
 
 
 class WordsBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,27 +179,21 @@ class WordsBrief(msgspec.Struct, frozen=True, kw_only=True):
     """As declared."""
 
 
-class WordedClaim(msgspec.Struct, frozen=True, kw_only=True):
+class WordedClaim(Limited, frozen=True, kw_only=True):
     """One expert's claim in the words of a model."""
 
+    where = "claims."
     agent_id: str
     claim: Annotated[str, chars(600, least=1)]
     relevance: Relevance
 
-    def __post_init__(self) -> None:
-        not_empty("claims.claim", self.claim, 600)
 
-
-class Worded(msgspec.Struct, frozen=True, kw_only=True):
+class Worded(Limited, frozen=True, kw_only=True):
     """Reply to `words`, and post `worded` on `public`: its claims take the place of the declared ones, as far as it
     has them, and its challenges of all of them."""
 
     claims: Annotated[tuple[WordedClaim, ...], items(24)] = ()
     challenges: Annotated[tuple[Challenge, ...], items(24)] = ()
-
-    def __post_init__(self) -> None:
-        few("claims", self.claims, 24)
-        few("challenges", self.challenges, 24)
 
 
 # ---------------------------------------------------------------- consensus

@@ -9,7 +9,7 @@ from parley.schemas.artifact import Artifact
 from parley.schemas.folders.notes import Note
 from parley.schemas.routing import Task
 from parley.schemas.tools import ToolCall
-from parley.schemas.wire import InvalidValue, at_most, chars, few, items, not_empty
+from parley.schemas.wire import InvalidValue, Limited, at_most, chars, few, items
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,28 +27,22 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     artifacts: tuple[Artifact, ...] = ()
 
 
-class SupportRequest(msgspec.Struct, frozen=True, kw_only=True):
+class SupportRequest(Limited, frozen=True, kw_only=True):
     """5.1's request_support: a scoped sub-task for somebody else."""
 
+    where = "support."
     agent_id: str
     sub_task: Annotated[str, chars(8_000, least=1)]
 
-    def __post_init__(self) -> None:
-        not_empty("support.sub_task", self.sub_task, 8_000)
 
-
-class HandoffRequest(msgspec.Struct, frozen=True, kw_only=True):
+class HandoffRequest(Limited, frozen=True, kw_only=True):
     """5.2. `from_agent` is the seat that says it."""
 
+    where = "handoff."
     to_agent: str
     reason: Annotated[str, chars(2_000, least=1)]
     completed: Annotated[tuple[str, ...], items(40)] = ()
     remaining: Annotated[tuple[str, ...], items(40)] = ()
-
-    def __post_init__(self) -> None:
-        not_empty("handoff.reason", self.reason, 2_000)
-        few("handoff.completed", self.completed, 40)
-        few("handoff.remaining", self.remaining, 40)
 
 
 class Supported(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,18 +64,14 @@ class Supported(msgspec.Struct, frozen=True, kw_only=True):
 Severity = Literal["critical", "major", "minor", "suggestion"]
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
+class Finding(Limited, frozen=True, kw_only=True):
     """6.2."""
 
+    where = "findings."
     severity: Severity
     description: Annotated[str, chars(4_000, least=1)]
     location: Annotated[str, chars(400)] = ""
     suggested_fix: Annotated[str, chars(4_000)] = ""
-
-    def __post_init__(self) -> None:
-        not_empty("findings.description", self.description, 4_000)
-        at_most("findings.location", self.location, 400)
-        at_most("findings.suggested_fix", self.suggested_fix, 4_000)
 
 
 MOST_OUTPUT = 8_000
@@ -228,9 +218,10 @@ class WorkBrief(msgspec.Struct, frozen=True, kw_only=True):
     """What is remembered of accepted tasks in this folder."""
 
 
-class Work(msgspec.Struct, frozen=True, kw_only=True):
+class Work(Limited, frozen=True, kw_only=True):
     """Reply to `work`. `request_support`, `handoff` and `blocked` end the turn."""
 
+    where = "work."
     outcome: Literal["done", "planned", "declined", "request_support", "handoff", "blocked"]
     """`done`: the task is done, or the output is the text that it asks for; `planned`: the output says what would be
     done; `declined`: nobody can do it, and the summary says why."""
@@ -258,11 +249,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
     """Files of the folder that the turn was shown without a call."""
 
     def __post_init__(self) -> None:
-        not_empty("work.summary", self.summary, 2_000)
-        at_most("work.output", self.output, 60_000)
-        at_most("work.diff", self.diff, 60_000)
-        at_most("work.blocked", self.blocked, 8_000)
-        few("work.calls", self.calls, 1_000)
+        super().__post_init__()
         for field, wanted in (("support", "request_support"), ("handoff", "handoff")):
             if (getattr(self, field) is not None) != (self.outcome == wanted):
                 raise InvalidValue(
@@ -284,9 +271,10 @@ class SupportBrief(msgspec.Struct, frozen=True, kw_only=True):
     model_calls: int = 1
 
 
-class Support(msgspec.Struct, frozen=True, kw_only=True):
+class Support(Limited, frozen=True, kw_only=True):
     """Reply to `support`: what goes back to the lead. Its folder is its own; the lead's stays as it is."""
 
+    where = "support."
     summary: Annotated[str, chars(2_000, least=1)]
     output: Annotated[str, chars(60_000)]
     folder: Artifact | None = None
@@ -299,12 +287,6 @@ class Support(msgspec.Struct, frozen=True, kw_only=True):
     """Tools that were there, as `server.tool`."""
     shown: Annotated[tuple[str, ...], items(MOST_RECORDED)] = ()
     """Files of the folder that the turn was shown without a call."""
-
-    def __post_init__(self) -> None:
-        not_empty("support.summary", self.summary, 2_000)
-        at_most("support.output", self.output, 60_000)
-        at_most("support.diff", self.diff, 60_000)
-        few("support.calls", self.calls, 1_000)
 
 
 class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
@@ -341,9 +323,10 @@ class ReviewBrief(msgspec.Struct, frozen=True, kw_only=True):
 Verdict = Literal["approved", "revision_needed", "blocked"]
 
 
-class Review(msgspec.Struct, frozen=True, kw_only=True):
+class Review(Limited, frozen=True, kw_only=True):
     """Reply to `review` (6.2)."""
 
+    where = "review."
     verdict: Verdict
     findings: Annotated[tuple[Finding, ...], items(40)] = ()
     calls: Annotated[tuple[ToolCall, ...], items(1000)] = ()
@@ -355,6 +338,6 @@ class Review(msgspec.Struct, frozen=True, kw_only=True):
     """Files of the folder that the turn was shown without a call."""
 
     def __post_init__(self) -> None:
-        few("review.findings", self.findings, 40)
+        super().__post_init__()
         if self.verdict != "approved" and not self.findings:
             raise InvalidValue("review.findings", [], f"the verdict {self.verdict} names at least one finding")
