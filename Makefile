@@ -130,7 +130,7 @@ diagrams: $(STAMP)
 	$(BIN)/python -m docs.generators.diagrams docs/diagrams
 
 schemas: $(STAMP)
-	$(BIN)/python -m docs.generators.message_schemas docs/schemas
+	$(BIN)/parley schema | $(BIN)/python -m json.tool --no-ensure-ascii --indent 2 > docs/schemas.json
 
 # The rules of Prometheus, the dashboards, and the pages of objectives and runbooks.
 monitoring: $(STAMP)

@@ -93,12 +93,11 @@ def schema(
     """
     from parley.cli.options import print_json
     from parley.client.errors import BadInput
-    from parley.schemas.export import modules, name_of, schema_of
+    from parley.schemas.export import documents
 
-    by_name = {name_of(m): m for m in modules()}
-    if name is not None and name not in by_name:
-        raise BadInput("schema", f"got {name!r}, known: {', '.join(sorted(by_name))}")
-    everything = {key: schema_of(module) for key, module in by_name.items() if name in (None, key)}
+    everything = documents()
+    if name is not None and name not in everything:
+        raise BadInput("schema", f"got {name!r}, known: {', '.join(everything)}")
     print_json(everything[name] if name else everything)
 
 
