@@ -67,7 +67,10 @@ def fixtures() -> list[dict[str, Any]]:
             for team, mark in marks.items()
         ),
         reply("you review it in public", {"text": "A short debate."}),
-        reply("It is your turn to speak in public", {"text": "It is so, as was measured.", "citations": []}),
+        *(
+            reply("It is your turn to speak in public", {"text": said, "citations": []}, systemMessage=f"`{team}_1`")
+            for team, said in (("pro", NEAR), ("con", "The printers of the office were measured for one day alone."))
+        ),
         reply("Review what another expert did", {"verdict": "approved", "findings": []}),
         reply("You lead the task", done),
         reply("Answer the question alone", {"belief": belief(0.9), "reasoning": "", "spans": []}, model="first"),

@@ -24,5 +24,5 @@ def test_the_page_has_the_figures_and_the_gate_is_off_since_none_suffices(capsys
     table = capsys.readouterr().out
     assert table in README.read_text(encoding="utf-8")
     held_out = [row for row in table.splitlines() if f"| {HELD_OUT} |" in row]
-    assert len(held_out) == 5 and not any(row.endswith("| yes |") for row in held_out)
+    assert len(held_out) == 4 and not any(row.endswith("| yes |") for row in held_out)
     assert not Control().q_gated and Control(reading="paper").q_gated

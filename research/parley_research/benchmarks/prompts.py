@@ -3,10 +3,10 @@
     python -m parley_research.benchmarks prompts
 
 The sessions run on a whole stack. Each seat's model makes the prompt that a language model would be sent
-(agents/prompts/prompting.py), keeps it, and replies: with the extractive model's words, or with words without sense, as
-many as are asked for. The competition is the four stages at full length: eight debaters, two documents a team, every
-speech, answer and note as long as a debater is told to make it. Tokens are our estimate, a third of the bytes, which is
-on the high side.
+(agents/prompts/prompting.py), keeps it, and replies with words without sense, as many as are asked for; in a consensus
+with the extractive model's words. The competition is the four stages at full length: eight debaters, two documents a
+team, every speech, answer and note as long as a debater is told to make it. Tokens are our estimate, a third of the
+bytes, which is on the high side.
 
 A prompt is cached as far as a prompt before it, of the same seat in the same session, begins alike.
 """
@@ -30,7 +30,10 @@ from parley.agents.protocols.madp import kinds as tasks
 from parley.agents.text.tokens import estimate
 from parley.client import evidence
 from parley.client.protocols.competition import files
+from parley.schemas.belief import Belief, Share
+from parley.schemas.protocols import critic
 from parley.schemas.protocols.competition import messages as comp
+from parley.schemas.protocols.maci import messages as maci
 from parley.schemas.protocols.madp.work import Finding
 from parley.schemas.session import Document, OpenSession
 from parley.schemas.text import Citation
@@ -119,7 +122,7 @@ class Player:
         line = msgspec.json.encode(Kept.of(shown, build(shown)))
         with (self._folder / f"{shown.protocol}-{shown.seat}-{os.getpid()}.jsonl").open("ab") as file:
             file.write(line + b"\n")
-        if shown.protocol not in ("competition", "madp"):
+        if shown.protocol == "consensus":
             return await self._extractive.reply(shown, emit)
         return Completion(body=self._said(shown), usage=Usage(calls=1))
 
@@ -147,6 +150,27 @@ class Player:
                 return comp.StageSummary(text=say(200))
             case comp.ReviewBrief():
                 return comp.FinalReview(text=say(400))
+            case critic.AnswerBrief():
+                return critic.Answer(answer=say(20), reasoning=say(150), confidence=0.9)
+            case critic.CritiqueBrief():
+                return critic.Critique(objection=say(60))
+            case critic.JudgeBrief():
+                return critic.Judgement(score=70.0, comment=say(30))
+            case critic.VerdictBrief():
+                return critic.Verdict(reasoning=say(100), ruling=critic.UPHOLDS)
+            case critic.SignBrief():
+                return critic.Signature(states="yes")
+            case critic.CountersignBrief():
+                return critic.Countersignature(reason=say(30))
+            case maci.BlindBrief():
+                return maci.Blind(belief=_belief(brief.outcomes), reasoning=say(100))
+            case maci.ArgueBrief():
+                case = maci.Argument(claim=say(30), reasons=(say(30), say(30)))
+                return maci.Case(arguments=(case,), belief=brief.belief, changed=say(20))
+            case maci.CritBrief():
+                return maci.Crit(scores=tuple(_score(item, say(20)) for item in brief.items))
+            case maci.PlanBrief():
+                return maci.Tests()
         match shown.reply:
             case tasks.WorkReply:
                 return tasks.WorkReply(outcome="done", summary=say(40), output=say(400))
@@ -155,6 +179,15 @@ class Player:
             return tasks.ReviewReply(verdict="approved")
         finding = Finding(severity="major", description=say(40), location="app.py:1")
         return tasks.ReviewReply(verdict="revision_needed", findings=(finding,))
+
+
+def _belief(outcomes: Sequence[str]) -> Belief:
+    return tuple(Share(outcome=outcome, p=1 / len(outcomes)) for outcome in outcomes)
+
+
+def _score(item: maci.AnonymousItem, why: str) -> maci.Score:
+    links = (0.5,) * len(item.reasons)
+    return maci.Score(item=item.item, links=links, evidence=0.5, logic=0.5, relevance=0.5, justification=why)
 
 
 class Words:

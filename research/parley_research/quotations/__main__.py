@@ -14,12 +14,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from parley.agents.context import Shown
 from parley.agents.encoders.embedded import Embedded
-from parley.agents.models import make_model
 from parley.agents.retrieval.prototype import prototype, relevant, subject
 from parley.schemas.control import CONSTANTS
-from parley.schemas.protocols.maci.messages import AnonymousItem, Crit, CritBrief, Source
 
 FILE = Path(__file__).with_name("labelled.jsonl")
 FINDING, HEARSAY, OFF_TOPIC = "finding", "hearsay", "off topic"
@@ -81,25 +78,6 @@ def cosines(quotations: Sequence[Quotation]) -> dict[str, list[float]]:
     }
 
 
-def entailed(quotations: Sequence[Quotation], model: str) -> list[float]:
-    """What a judge says of the evidence in its one call for each: do the quotations say what the claim says?"""
-    judge = make_model(model)
-    scores = []
-    for q in quotations:
-        item = AnonymousItem(
-            item=1, claim=q.claim, reasons=(f"{q.document} says so.",), quotes=(q.quote,),
-            sources=(Source(document=q.document, around=q.passage),),
-        )  # fmt: skip
-        shown = Shown(
-            session="quotations", protocol="maci", question=q.question, seat="judge_1", role="judge", kind="crit",
-            round=1, brief=CritBrief(items=(item,)), reply=Crit, others=(), documents=(),
-        )  # fmt: skip
-        body = asyncio.run(judge.reply(shown, lambda text: None)).body
-        assert isinstance(body, Crit), "a judge's turn has a judge's reply"
-        scores.append(body.scores[0].evidence)
-    return scores
-
-
 def rates(quotations: Sequence[Quotation], figures: Sequence[float], threshold: float, half: str) -> Rates:
     """Of one half, with that threshold."""
 
@@ -123,14 +101,9 @@ def fitted(quotations: Sequence[Quotation], figures: Sequence[float]) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the comparison; 0."""
     parser = argparse.ArgumentParser(prog="python -m parley_research.quotations", description=__doc__)
-    parser.add_argument("--judge", default="extractive", help="the model that judges entailment")
-    options = parser.parse_args(arguments)
+    parser.parse_args(arguments)
     quotations = read()
-    figures = {
-        **cosines(quotations),
-        f"judge's evidence score ({options.judge})": entailed(quotations, options.judge),
-        "no gate": [0.0] * len(quotations),
-    }
+    figures = {**cosines(quotations), "no gate": [0.0] * len(quotations)}
     rows = [(name, values, fitted(quotations, values)) for name, values in figures.items()]
     rows.insert(1, ("topic cosine, gate of 0.50", figures["topic cosine"], CONSTANTS.tau_q))
     print("| gate | threshold | half | findings in | off topic out | hearsay in | suffices |")
