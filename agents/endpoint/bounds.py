@@ -21,7 +21,7 @@ class Failed(BadBody):
 
 
 class ReplyLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What is taken of one reply, after decompression."""
+    """What is taken of one reply."""
 
     reply_bytes: int = 4_000_000
     """Of a body that is no stream. The others follow from it."""

@@ -4,52 +4,29 @@
     ├─ Rejected    an HTTP status of 400 or more, or an error in a body: nothing was paid unless text came before it
     └─ Broken      no connection, silence, an end in mid-stream, a body that is no completion; `paid`: it may have been
 
-The openai client makes the request and says what its status means, over aiohttp (its own option), and hands the body
-back as bytes: model objects and httpx2's transport cost two thirds of a call (docs/reports/performance.md).
-`max_retries` is 0.
-Every body comes through agents/endpoint/transport.py and has a limit (docs/security.md).
+aiohttp makes the request (docs/decisions/0080-models-are-asked-over-aiohttp.md). Every body comes through
+agents/endpoint/transport.py and has a limit (docs/security.md).
 """
 
 import asyncio
 import contextlib
-import logging
 import re
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import aiohttp
-import httpx2
 import msgspec
-import openai
 
 from parley.agents.endpoint.bounds import BadBody, Failed, ReplyLimits
 from parley.agents.endpoint.completion import Reading, ServerAnswer, decode, ends_whole, without_key
 from parley.agents.endpoint.errors import error_parts
 from parley.agents.endpoint.events import detect_stream, events
 from parley.agents.endpoint.limits import retry_after_s
-from parley.agents.endpoint.transport import ACCEPTED, MOST_ERROR, HttpClient
+from parley.agents.endpoint.transport import MOST_ERROR, error_body, pieces, proxy_of, session
 from parley.agents.secrets import Secret, Stream, scrub
 from parley.agents.still_open import before_request
 
-CONNECT_S = 5.0
-_KEEP_S = 4.0
-"""Connections are kept for less than the five seconds after which common servers close them."""
-_OF_THIS_MACHINE = tuple(
-    f"X-Stainless-{of}"
-    for of in (
-        "Lang",
-        "Package-Version",
-        "OS",
-        "Arch",
-        "Runtime",
-        "Runtime-Version",
-        "Async",
-        "Retry-Count",
-        "Read-Timeout",
-    )
-)
-"""Headers by which the client describes where it runs."""
 MOST_MODELS = 50_000
 """Objects in a server's list of models."""
 _OVERLOADED = re.compile(
@@ -57,7 +34,6 @@ _OVERLOADED = re.compile(
 )
 _HEARD = 8_192
 """Characters that a listener hears at once."""
-logging.getLogger("httpx2").setLevel(logging.WARNING)  # it would log every address
 
 
 class Failure(Exception):
@@ -119,28 +95,15 @@ class Endpoint:
     ) -> None:
         self._key = key
         self._limits = limits or ReplyLimits()
-        pool = httpx2.Limits(
-            max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=_KEEP_S
-        )
-        timeout = httpx2.Timeout(None, connect=CONNECT_S, read=silence_s)
-        self._client = openai.AsyncOpenAI(
-            base_url=base_url,
-            api_key=key.reveal() if key is not None else "none",
-            max_retries=0,
-            timeout=timeout,
-            http_client=HttpClient(response_limits=self._limits, limits=pool, timeout=timeout, follow_redirects=False),
-        )
-        # The client would add the first two from variables that are meant for OpenAI. The others tell of this machine:
-        # no endpoint needs them, and each costs time in every request.
-        left_out = ["OpenAI-Organization", "OpenAI-Project", *_OF_THIS_MACHINE]
-        left_out += ["Authorization"] if key is None else []
-        self._headers: dict[str, str | openai.Omit] = {name: openai.Omit() for name in left_out}
-        self._headers["Accept-Encoding"] = ACCEPTED
-        self._base = str(self._client.base_url).rstrip("/")
+        self._base = base_url.rstrip("/")
+        self._proxy = proxy_of(base_url)
+        bearer = {} if key is None else {"Authorization": f"Bearer {key.reveal()}"}
+        headers = {"Accept": "application/json", "Content-Type": "application/json", **bearer}
+        self._session = session(headers, connections=connections, silence_s=silence_s)
 
     async def close(self) -> None:
         """Close all connections."""
-        await self._client.close()
+        await self._session.close()
 
     async def complete(self, body: dict[str, Any], on_text: Callable[[str], None]) -> ServerAnswer:
         """One chat completion; `on_text` hears its text as it comes, if the body asks for a stream.
@@ -154,11 +117,12 @@ class Endpoint:
         reading = Reading(self._limits, self._key)
         try:
             async with self._request("/chat/completions", msgspec.json.encode(body), costs=True) as response:
-                pieces, is_stream = await detect_stream(response.aiter_raw(), response.headers.get("content-type", ""))
+                kind = response.headers.get("content-type", "").partition(";")[0].strip()
+                coming, is_stream = await detect_stream(pieces(response, self._limits), kind)
                 if is_stream:
-                    await self._stream(pieces, reading, on_text)
-                else:
-                    self._read_whole(await self._read(pieces, "the reply"), reading)
+                    await self._stream(coming, reading, on_text)
+                elif (data := await self._read(coming, "the reply")).strip():
+                    reading.take(data, "the server's answer")
         except (Broken, Rejected) as error:
             error.text = reading.done().written
             raise
@@ -172,7 +136,7 @@ class Endpoint:
         Rejected, Broken
         """
         async with self._request("/models", None, costs=False) as response:
-            data = await self._read(response.aiter_raw(), "the server's list of models")
+            data = await self._read(pieces(response, self._limits), "the server's list of models")
             if data.count(b"{") > MOST_MODELS:
                 raise BadBody(f"the server's list of models has more than {MOST_MODELS:,} entries")
             try:
@@ -190,12 +154,10 @@ class Endpoint:
         """
         content = None if body is None else msgspec.json.encode(body)
         async with self._request(path, content, costs=False) as response:
-            return await self._read(response.aiter_raw(), "the server's answer")
+            return await self._read(pieces(response, self._limits), "the server's answer")
 
     @contextlib.asynccontextmanager
-    async def _request(
-        self, path: str, content: bytes | None, *, costs: bool, within_s: float | None = None
-    ) -> AsyncIterator[httpx2.Response]:
+    async def _request(self, path: str, content: bytes | None, *, costs: bool) -> AsyncIterator[aiohttp.ClientResponse]:
         """The response to one request with its body unread; what goes wrong until it is read as a Failure.
 
         Parameters
@@ -208,58 +170,45 @@ class Endpoint:
             A request that may have been served may have been paid.
         """
         url = path if "://" in path else self._base + path
-        options: Any = {"headers": self._headers}
-        if within_s is not None:
-            options["timeout"] = httpx2.Timeout(within_s, connect=min(CONNECT_S, within_s))
-        # Asked for as its own class, the response comes as it is, unread, whatever stream class is named.
-        request: Any = {
-            "cast_to": httpx2.Response,
-            "stream": True,
-            "stream_cls": openai.AsyncStream[Any],
-            "options": options,
-        }
         if costs:
             await before_request()
         here = False
         time_limit = asyncio.timeout(self._limits.reply_s)
         try:
             async with time_limit:
-                response: httpx2.Response = await (
-                    self._client.get(url, **request)
-                    if content is None
-                    else self._client.post(url, content=content, **request)
+                method = "GET" if content is None else "POST"
+                response = await self._session.request(
+                    method, url, data=content, proxy=self._proxy, allow_redirects=False
                 )
                 here = True
                 try:
+                    if response.status >= 300:
+                        raise await self._rejected(response)
                     yield response
                 finally:
-                    with contextlib.suppress(aiohttp.ClientError, httpx2.HTTPError, OSError):
-                        await response.aclose()
-        except openai.APIStatusError as error:
-            raise self._rejected(error) from None
+                    if not response.content.at_eof():
+                        response.close()
+                    response.release()
         except Failed as error:
             raise self._failed(error) from None
         except BadBody as error:
             raise Broken(error.why, paid=costs, reached=True) from None
-        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+        except (aiohttp.ClientError, OSError) as error:
             why, reached = _trouble(error)
             if time_limit.expired():
-                why, reached = (
-                    f"the reply took longer than {self._limits.reply_s:g} s; the setting is LLM_REPLY_S",
-                    True,
-                )
+                why = f"the reply took longer than {self._limits.reply_s:g} s; the setting is LLM_REPLY_S"
+                reached = True
             raise Broken(why, paid=costs and (here or reached)) from None
 
-    def _rejected(self, error: openai.APIStatusError) -> Rejected:
-        message, code, body = error_parts(error.response.text)
-        notes = ["a redirect, which is not followed"] if error.status_code < 400 else []
-        if cut := error.response.extensions.get("cut"):
-            notes.append(cut)
+    async def _rejected(self, response: aiohttp.ClientResponse) -> Rejected:
+        text, cut = await error_body(response, self._limits)
+        message, code, body = error_parts(text)
+        notes = ("a redirect, which is not followed" if response.status < 400 else "", cut)
         return Rejected(
-            error.status_code,
-            ", ".join(notes + [s for s in [without_key(message, self._key)] if s]),
+            response.status,
+            ", ".join(said for said in (*notes, without_key(message, self._key)) if said),
             code,
-            retry_after_s(error.response.headers),
+            retry_after_s(response.headers),
             body=body,
         )
 
@@ -272,22 +221,17 @@ class Endpoint:
         status = int(code) if re.fullmatch(r"[45]\d\d", code) else 503 if _OVERLOADED.search(body) else 400
         return Rejected(status, without_key(message, self._key), code, None, body=body, within=True)
 
-    async def _read(self, pieces: AsyncIterator[bytes], what: str, most: int | None = None) -> bytearray:
-        most = self._limits.reply_bytes if most is None else most
+    async def _read(self, coming: AsyncIterator[bytes], what: str) -> bytearray:
         data = bytearray()
-        async for piece in pieces:
+        async for piece in coming:
             data += piece
-            if len(data) > most:
-                raise self._limits.too_much(what, most)
+            if len(data) > self._limits.reply_bytes:
+                raise self._limits.too_much(what, self._limits.reply_bytes)
         return data
 
-    def _read_whole(self, data: bytearray, reading: Reading) -> None:
-        if data.strip():
-            reading.take(data, "the server's answer")
-
-    async def _stream(self, pieces: AsyncIterator[bytes], reading: Reading, on_text: Callable[[str], None]) -> None:
+    async def _stream(self, coming: AsyncIterator[bytes], reading: Reading, on_text: Callable[[str], None]) -> None:
         started, heard = time.perf_counter(), Stream(self._key)
-        async for data in events(pieces, self._limits):
+        async for data in events(coming, self._limits):
             if data == b"[DONE]":
                 break
             text = heard.feed(reading.take(data, "a part of the server's stream"))
@@ -307,23 +251,14 @@ class Endpoint:
             raise BadBody("the server ended its stream before the reply was complete")
 
 
-def _trouble(error: BaseException) -> tuple[str, bool]:
-    """What went wrong with a connection, in words, and whether the request may have reached the server.
-
-    The client's aiohttp transport calls a server that hung up a connect time-out, so the cause at the bottom counts.
-    """
-    chain: list[BaseException] = []
-    at: BaseException | None = error
-    while at is not None and at not in chain:
-        chain.append(at)
-        at = at.__cause__ or at.__context__
-    if any(isinstance(e, aiohttp.ConnectionTimeoutError) for e in chain):
+def _trouble(error: Exception) -> tuple[str, bool]:
+    """What went wrong with a connection, in words, and whether the request may have reached the server."""
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
         return "no connection within the time allowed", False
-    if any(isinstance(e, aiohttp.ClientConnectorError) for e in chain):
-        root = next(e for e in chain if isinstance(e, aiohttp.ClientConnectorError))
-        return f"no connection: {scrub(root.strerror or type(root).__name__, most=80)}", False
-    if any(isinstance(e, aiohttp.SocketTimeoutError | httpx2.ReadTimeout) for e in chain):
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"no connection: {scrub(error.strerror or type(error).__name__, most=80)}", False
+    if isinstance(error, aiohttp.SocketTimeoutError):
         return "the server fell silent", True
-    if any(isinstance(e, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError | OSError) for e in chain):
+    if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError | OSError):
         return "the server closed the connection before the reply was complete", True
-    return f"the connection failed ({type(chain[-1]).__name__})", True
+    return f"the connection failed ({type(error).__name__})", True

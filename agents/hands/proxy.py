@@ -19,15 +19,13 @@ import secrets
 import socket
 from pathlib import Path
 from typing import NamedTuple, Self
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import msgspec
 from aiohttp import web
 
 from parley.agents.endpoint.limits import gate
-from parley.agents.endpoint.transport import certificates
+from parley.agents.endpoint.transport import certificates, proxy_of
 from parley.agents.hands import dialects
 from parley.agents.hands.dialects import PATHS, Reading, RequestRefused
 from parley.agents.openai.options import EndpointOptions
@@ -215,7 +213,7 @@ class TurnProxy:
             reading.sent = True
             try:
                 async with self._client.post(
-                    url, data=io.BytesIO(data), headers=headers, allow_redirects=False, proxy=_proxy(url)
+                    url, data=io.BytesIO(data), headers=headers, allow_redirects=False, proxy=proxy_of(url)
                 ) as reply:
                     return await self._answered(request, reply, reading, key.encode())
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -293,12 +291,6 @@ class TurnProxy:
         self._refused += 1
         error = {"type": "error", "error": {"type": "invalid_request_error", "message": why}}
         return web.Response(status=status, text=json.dumps(error), content_type="application/json")
-
-
-def _proxy(url: str) -> str | None:
-    """The environment's proxy for an address. aiohttp's own way to it sends passwords of .netrc too."""
-    parts = urlsplit(url)
-    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
 
 
 def _without(data: bytes, key: bytes) -> bytes:

@@ -3,15 +3,12 @@
 import asyncio
 import bz2
 import json
-import zlib
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tests.llm.server import ModelServer, Request, Step, _head
 
 MB = 1_000_000
 JSON, EVENTS = "application/json", "text/event-stream"
-_BLOCK = 16 * MB
 
 
 class Mode(NamedTuple):
@@ -24,15 +21,6 @@ class Mode(NamedTuple):
     """What the error says."""
     seconds: float = 30.0
     """The turn's or the call's deadline."""
-
-
-@lru_cache
-def bomb(megabytes: int, of: bytes = b"\0", wbits: int = 31) -> bytes:
-    """So much of one byte, compressed; the block is repeated, so it takes no time to make."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, wbits)
-    first = packer.compress(of * _BLOCK) + packer.flush(zlib.Z_FULL_FLUSH)
-    block = packer.compress(of * _BLOCK) + packer.flush(zlib.Z_FULL_FLUSH)
-    return first + block * (megabytes * MB // _BLOCK - 1)
 
 
 def floods(
@@ -114,15 +102,11 @@ _TEXT = "reply's text has more than 1,000,000 bytes, a quarter of LLM_REPLY_BYTE
 
 
 def _modes() -> dict[str, Mode]:
-    gzip: dict[str, Any] = {"content_encoding": "gzip"}
     deep = b"[" * _DEEP + b"]" * _DEEP
     found = {
         # -- bodies of any status
-        "status 500, gzip bomb of 1 GB": Mode("whole", floods(500, JSON, bomb(1_000), **gzip), _ERROR),
-        "status 500, gzip bomb, stream asked": Mode("stream", floods(500, JSON, bomb(1_000), **gzip), _ERROR),
-        "status 500, gzip in gzip": Mode(
-            "whole", floods(500, JSON, zlib.compress(bomb(1_000), 9, 31), content_encoding="gzip, gzip"),
-            "HTTP 500, .*content-encoding",
+        "status 500, compressed": Mode(
+            "whole", floods(500, JSON, b"x" * 64_000, content_encoding="gzip"), "HTTP 500, content-encoding 'gzip'"
         ),
         "status 500, 600 MB": Mode("whole", floods(500, "text/html", b"<p>", b"x" * 64_000, 9_375), _ERROR),
         "status 500, deep JSON": Mode("whole", floods(500, JSON, b'{"error":' + deep[: 2 * 30_000] + b"}"), "HTTP 500"),
@@ -135,12 +119,9 @@ def _modes() -> dict[str, Mode]:
         "status 500, a message that is slow to scan": Mode(
             "whole", floods(500, JSON, b'{"error":{"message":"', b"a.", 30_000, last=b'"}}'), "HTTP 500"
         ),
-        "status 302, to a bomb": Mode(
-            "whole", floods(302, JSON, bomb(1_000), location="/v1/bomb", **gzip), "HTTP 302.*not followed"
-        ),
-        "status 200, gzip bomb of 1 GB": Mode("whole", floods(200, JSON, bomb(1_000), **gzip), _TOO_LONG),
-        "status 200, gzip, then 600 MB of anything": Mode(
-            "whole", floods(200, JSON, zlib.compress(b"{}", 9, 31), b"x" * 64_000, 9_375, **gzip), f"{_EMPTY}|more"
+        "status 302": Mode("whole", floods(302, JSON, b"{}", location="/v1/more"), "HTTP 302.*not followed"),
+        "status 200, compressed": Mode(
+            "whole", floods(200, JSON, b"x" * 64_000, content_encoding="gzip"), "content-encoding 'gzip' is not taken"
         ),
         "status 200, 600 MB": Mode("whole", floods(200, JSON, b'{"x":"', b"x" * 64_000, 9_375), _TOO_LONG),
         "status 200, deep JSON": Mode("whole", floods(200, JSON, b'{"choices":' + deep + b"}"), _NESTED),
@@ -176,7 +157,6 @@ def _modes() -> dict[str, Mode]:
         ),
         # -- streams
         "a line without end": Mode("stream", floods(200, EVENTS, b"data: ", b"x" * 64_000, 9_375), "line.*1,000,000"),
-        "a line without end, gzip": Mode("stream", floods(200, EVENTS, bomb(1_000, b"x"), **gzip), "line.*1,000,000"),
         "an event without end": Mode(
             "stream", floods(200, EVENTS, b"", b"data: " + b"x" * 1_000 + b"\n", 300_000), "event.*1,000,000"
         ),
@@ -215,11 +195,9 @@ def _modes() -> dict[str, Mode]:
             "deadline", 2.0,
         ),
         # -- the list of models
-        "models: gzip bomb of 1 GB": Mode("models", floods(200, JSON, bomb(1_000), **gzip), _TOO_LONG),
-        "models: status 500, gzip bomb": Mode("models", floods(500, JSON, bomb(1_000), **gzip), _ERROR),
         "models: 600 MB": Mode("models", floods(200, JSON, b'{"data":[', b"x" * 64_000, 9_375), _TOO_LONG),
         "models: deep JSON": Mode("models", floods(200, JSON, b'{"x":' + deep + b',"data":[]}'), _NESTED),
-        "models: status 302": Mode("models", floods(302, JSON, bomb(1_000), **gzip), "HTTP 302.*not followed"),
+        "models: status 302": Mode("models", floods(302, JSON, b"{}", location="/v1/more"), "HTTP 302.*not followed"),
         "models: many of them": Mode(
             "models", _flood(_wide(b'{"data":[', b'{"id":"\xc4\x81"},', 3.9, b"{}]}")), "more than 50,000"
         ),

@@ -3,11 +3,9 @@ the limit. How much each did: docs/reports/hostile-endpoints.md."""
 
 import asyncio
 import contextlib
-import gzip
 import json
 import re
 import sys
-import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -16,12 +14,11 @@ import pytest
 
 from parley.agents.endpoint.bounds import BadBody, ReplyLimits
 from parley.agents.endpoint.events import events
-from parley.agents.endpoint.transport import PIECE, _Unpack
 from parley.agents.models import ModelMisconfigured, ModelUnavailable
 from parley.schemas.turn import Caps
 from tests.llm.server import ModelServer, Request, _head, model_server, raw, says
 from tests.llm.support import FULL, asked, model, silent
-from tests.security.hostile_endpoint import MODES, bomb, trickles
+from tests.security.hostile_endpoint import MODES, trickles
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_MB = 150
@@ -74,8 +71,8 @@ def test_the_documented_figures_are_of_these_modes() -> None:
 @pytest.mark.timeout(120)
 async def test_eight_at_once_stay_within_the_same_memory() -> None:
     names = [
-        "status 200, a reply of 3 MB", "status 200, many small choices", "a line without end, gzip", "text without end",
-        "status 500, gzip bomb of 1 GB", "models: many of them",
+        "status 200, a reply of 3 MB", "status 200, many small choices", "a line without end", "text without end",
+        "status 500, 600 MB", "models: many of them",
     ]  # fmt: skip
     found = await suffered(names, 8)
     assert not [f for f in found if f["peak_mb"] > MOST_MB or len(f["errors"]) != 8], found
@@ -108,22 +105,6 @@ async def test_a_limit_that_is_none_is_named(option: str, value: Any) -> None:
             pass
 
 
-async def test_a_body_that_is_compressed_is_read() -> None:
-    body = json.dumps({"choices": [{"message": {"content": json.dumps(FULL)}, "finish_reason": "stop"}]}).encode()
-    packer = zlib.compressobj(wbits=-15)
-    bare = packer.compress(body) + packer.flush()
-    steps = [
-        raw(gzip.compress(body), content_encoding="gzip"),
-        raw(zlib.compress(body), content_encoding="deflate"),
-        raw(bare, content_encoding="deflate"),
-        raw(body, content_encoding="identity"),
-    ]
-    async with model_server(*steps) as server, model(server.url) as made:
-        for _ in steps:
-            assert (await made.reply(asked(), silent)).body.answer == "A4"
-    assert {r.headers["accept-encoding"] for r in server.requests} == {"gzip, deflate"}
-
-
 async def test_a_line_separator_in_a_text_does_not_cut_its_event() -> None:
     async def step(server: ModelServer, request: Request, writer: asyncio.StreamWriter) -> None:
         delta = {"content": json.dumps({**FULL, "answer": "A\u2028B"}, ensure_ascii=False)}
@@ -142,15 +123,6 @@ async def test_an_endpoint_gets_no_cookie_back() -> None:
         for _ in range(2):
             await made.reply(asked(), silent)
     assert [r.headers.get("cookie") for r in server.requests] == [None, None]
-
-
-def test_a_bomb_comes_out_in_small_pieces() -> None:
-    """The loop gets its turn after each `PIECE`: one go at the wire's data never yields more at once."""
-    unpack, total = _Unpack("gzip"), 0
-    for piece in unpack.pieces(bomb(32)):
-        assert len(piece) <= PIECE
-        total += len(piece)
-    assert total >= 31_000_000
 
 
 async def _lines(*pieces: bytes, most: int = 400) -> list[bytes]:

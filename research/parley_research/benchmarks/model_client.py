@@ -1,4 +1,4 @@
-"""What one model call costs in the client: ways to use the openai client, against httpx2 and aiohttp on the same stub.
+"""What one model call costs: a whole turn, and aiohttp alone, on the same stub.
 
 The stub answers every request with the same completion of about 1,000 characters, in a process of its own. Quoted is
 CPU time of the calling process per call, which contention disturbs least, and calls a second with `callers` at once.
@@ -79,29 +79,6 @@ def _serve(pipe: Connection) -> None:
     asyncio.run(main())
 
 
-async def _openai(stack: AsyncExitStack, url: str, http_client: Any, how: str) -> Call:
-    """One of the client's own ways: `typed` model objects, `raw` (its raw-response view), `post` (bytes out and in)."""
-    import httpx2
-    import openai
-
-    client = await stack.enter_async_context(
-        openai.AsyncOpenAI(base_url=url, api_key="k", max_retries=0, http_client=http_client)
-    )
-
-    async def typed() -> object:
-        return await client.chat.completions.create(**BODY)
-
-    async def raw() -> object:
-        response = await client.chat.completions.with_raw_response.create(**BODY)
-        return msgspec.json.decode(response.content)
-
-    async def post() -> object:
-        response = await client.post("/chat/completions", cast_to=httpx2.Response, content=msgspec.json.encode(BODY))
-        return msgspec.json.decode(response.content)
-
-    return {"typed": typed, "raw": raw, "post": post}[how]
-
-
 async def _turn(stack: AsyncExitStack, url: str) -> Call:
     """What an agent does: prompt, request, checked reply, usage."""
     from parley.agents.context import Shown
@@ -122,54 +99,24 @@ async def _turn(stack: AsyncExitStack, url: str) -> Call:
     return turn
 
 
-async def _make(way: str, stack: AsyncExitStack, url: str) -> Call:
+async def _alone(stack: AsyncExitStack, url: str) -> Call:
     import aiohttp
-    import httpx2
-    import openai
 
-    limits = httpx2.Limits(max_connections=CALLERS, max_keepalive_connections=CALLERS)
-    endpoint = f"{url}/chat/completions"
-    if way == "aiohttp alone":
-        session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CALLERS)))
+    session = await stack.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=CALLERS)))
 
-        async def by_aiohttp() -> object:
-            async with session.post(endpoint, data=msgspec.json.encode(BODY)) as response:
-                return msgspec.json.decode(await response.read())
+    async def by_aiohttp() -> object:
+        async with session.post(f"{url}/chat/completions", data=msgspec.json.encode(BODY)) as response:
+            return msgspec.json.decode(await response.read())
 
-        return by_aiohttp
-    if way == TURN:
-        return await _turn(stack, url)
-    if way == "httpx2 alone":
-        plain = await stack.enter_async_context(httpx2.AsyncClient(limits=limits))
-
-        async def by_httpx2() -> object:
-            return msgspec.json.decode((await plain.post(endpoint, content=msgspec.json.encode(BODY))).content)
-
-        return by_httpx2
-    name, how = way.split(", ")
-    clients: dict[str, Callable[[], Any]] = {
-        "openai": lambda: openai.DefaultAsyncHttpxClient(limits=limits),
-        "openai on its aiohttp": lambda: openai.DefaultAioHttpClient(limits=limits),
-    }
-    return await _openai(stack, url, clients[name](), how)
+    return by_aiohttp
 
 
-TURN = "a whole turn of model openai"
-WAYS = (
-    "openai, typed",
-    "openai, raw",
-    "openai, post",
-    "openai on its aiohttp, typed",
-    "openai on its aiohttp, post",
-    "httpx2 alone",
-    "aiohttp alone",
-    TURN,
-)
+WAYS = {"aiohttp alone": _alone, "a whole turn of model openai": _turn}
 
 
 async def _measure(way: str, url: str, callers: int, calls: int) -> Figure:
     async with AsyncExitStack() as stack:
-        call = await _make(way, stack, url)
+        call = await WAYS[way](stack, url)
 
         async def caller(n: int) -> None:
             for _ in range(n):
@@ -184,7 +131,7 @@ async def _measure(way: str, url: str, callers: int, calls: int) -> Figure:
     return Figure(way=way, cpu_us=cpu_s / done * 1e6, calls_per_s=done / took_s)
 
 
-def measure(ways: Sequence[str] = WAYS, callers: int = CALLERS, calls: int = CALLS) -> list[Figure]:
+def measure(ways: Sequence[str] = tuple(WAYS), callers: int = CALLERS, calls: int = CALLS) -> list[Figure]:
     """Figures of the named ways, each in an event loop of its own."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
@@ -200,7 +147,7 @@ def measure(ways: Sequence[str] = WAYS, callers: int = CALLERS, calls: int = CAL
 
 def main() -> None:
     """Print the table."""
-    for figure in measure(sys.argv[1:] or WAYS):
+    for figure in measure(sys.argv[1:] or tuple(WAYS)):
         print(f"{figure.way:32} {figure.cpu_us:7.0f} us CPU a call {figure.calls_per_s:8.0f} calls/s")
 
 
