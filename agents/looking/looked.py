@@ -17,7 +17,7 @@ from parley.agents.model.base import Completion, Emit, ModelError
 from parley.agents.tools.client import Called, Toolbox
 from parley.agents.tools.folder import FolderError, TaskFolder, archive
 from parley.agents.tools.loop import Loop, TurnEnd
-from parley.agents.tools.steps import Call, LoopReplies, check_calls
+from parley.agents.tools.steps import Call, ToolStep
 from parley.schemas.session import Document
 from parley.schemas.tools import MOST_ARGUMENTS, MOST_FOUND, LookUpResult, is_found
 from parley.schemas.turn import Usage
@@ -35,19 +35,11 @@ class LookUpsDone(msgspec.Struct, frozen=True, kw_only=True):
     summary: str = ""
 
 
-class LookStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One step: calls of tools, or the end."""
+class LookStep(ToolStep, frozen=True, kw_only=True):
+    """One step of looking things up."""
 
+    ENDS_WITH = LookUpsDone
     outcome: Literal["use_tools", "done"]
-    calls: tuple[Call, ...] = ()
-    summary: str = ""
-
-    def __post_init__(self) -> None:
-        check_calls(self.calls, self.outcome == "use_tools")
-
-    def end(self) -> LookUpsDone | None:
-        """The end, if it is one."""
-        return None if self.outcome == "use_tools" else LookUpsDone(summary=self.summary)
 
 
 class _Keeping(Toolbox):
@@ -113,8 +105,7 @@ async def _look_up(
         async with box:
             if not box.offered:
                 return None, ()
-            steps = LoopReplies(LookStep, LookUpsDone)
-            ended = await Loop(worker.model, asked, emit, steps, box, tool_calls=look_ups, steps=calls).run()
+            ended = await Loop(worker.model, asked, emit, LookStep, box, tool_calls=look_ups, steps=calls).run()
             return ended, box.found
 
 

@@ -16,7 +16,7 @@ from parley.agents.context import CallResult, PastStep, RawReply, Shown, ToolLoo
 from parley.agents.model.base import Emit, Model, ModelError, ModelRefused, tell_called
 from parley.agents.tools.client import Called, Toolbox
 from parley.agents.tools.folder import FolderError
-from parley.agents.tools.steps import Call, LoopReplies, ToolStep
+from parley.agents.tools.steps import Call, ToolStep
 from parley.schemas.tools import ToolCall, call_words, ended_words
 from parley.schemas.turn import Caps, Usage
 
@@ -34,7 +34,7 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     """What the steps came to."""
 
     reply: Any
-    """Of the type `LoopReplies.reply`."""
+    """Of the type `ToolStep.ENDS_WITH`."""
     calls: tuple[ToolCall, ...]
     usage: Usage
     flags: tuple[str, ...]
@@ -49,7 +49,7 @@ class Loop:
     Parameters
     ----------
     asks
-        What the model is asked for, with tools and without.
+        What the model is asked for with tools; without, for what that ends with.
     box
         None: there are no tools, so there is one step.
     tool_calls
@@ -63,7 +63,7 @@ class Loop:
         model: Model,
         shown: Shown,
         emit: Emit,
-        asks: LoopReplies,
+        asks: type[ToolStep],
         box: Toolbox | None,
         *,
         tool_calls: int,
@@ -118,7 +118,7 @@ class Loop:
         tools = self._tools(number)
         shown = msgspec.structs.replace(
             self._shown,
-            reply=self._asks.reply if tools is None else self._asks.step,
+            reply=self._asks.ENDS_WITH if tools is None else self._asks,
             tools=tools,
             steps=self._so_far(tools),
             step=number,
@@ -133,7 +133,7 @@ class Loop:
         self._step_tokens = completion.usage.input_tokens + completion.usage.output_tokens
         self._flags |= dict.fromkeys(completion.flags)
         self._first = completion.first_token_s if self._first is None else self._first
-        if not isinstance(completion.body, self._asks.step):
+        if not isinstance(completion.body, self._asks):
             return completion.body
         step: ToolStep = completion.body
         end = step.end()
@@ -160,7 +160,7 @@ class Loop:
         """What the prompt grows by: the last step is told what may be called now."""
         if self._past is None:
             if tools is not None:
-                self._past = ToolLoop(step=self._asks.step, end=self._asks.reply, tools=tools)
+                self._past = ToolLoop(step=self._asks, end=self._asks.ENDS_WITH, tools=tools)
             return self._past
         *before, last = self._past.did
         last = msgspec.structs.replace(last, tools_after=tools)

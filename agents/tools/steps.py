@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -34,28 +34,30 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A JSON object as text: tools' arguments have no schema that a strict one could hold."""
 
 
-class ToolStep(Protocol):
-    """A reply in a step with tools: a protocol's own message, with these fields."""
+class ToolStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply in a step with tools: calls, or the end of the turn. A kind of turn adds the fields of its end."""
 
-    @property
-    def calls(self) -> tuple[Call, ...]:
-        """The calls that it asks for."""
+    ENDS_WITH: ClassVar[type[Any]]
+    """What ends the turn. Its fields are among the step's, but for those that only a step without tools has."""
+    outcome: str
+    """USE_TOOLS: it asks for calls."""
+    calls: tuple[Call, ...] = ()
+    summary: str = ""
+    """Of the end; of any other step, a note to itself."""
 
-    @property
-    def summary(self) -> str:
-        """Of the end; of any other step, a note to itself. A step that asks for calls has the outcome USE_TOOLS."""
+    def __post_init__(self) -> None:
+        few("calls", self.calls, MOST_CALLS)
+        if bool(self.calls) != (self.outcome == USE_TOOLS):
+            why = "with the outcome use_tools, and with no other, calls are given"
+            raise InvalidValue("calls", f"{len(self.calls)} of them", why)
+        self.end()
 
     def end(self) -> Any:
-        """The reply that ends the turn; None: it asks for calls."""
-
-
-class LoopReplies(NamedTuple):
-    """Types of what a kind of turn is answered with, step by step."""
-
-    step: Any
-    """With tools: a ToolStep."""
-    reply: Any
-    """Without: what `ToolStep.end` gives."""
+        """The reply that ends the turn; None: it asks for calls. Raises InvalidValue for what the reply lacks."""
+        if self.outcome == USE_TOOLS:
+            return None
+        fields = [name for name in self.ENDS_WITH.__struct_fields__ if hasattr(self, name)]
+        return self.ENDS_WITH(**{name: getattr(self, name) for name in fields})
 
 
 def function_names(offered: Iterable[Any]) -> list[str]:
@@ -77,11 +79,3 @@ def asking(step: Any, calls: list[Call], note: str) -> Any:
         note = f"{note}\n[{more} more calls were left out: a step has at most {MOST_CALLS}]".strip()
     fields = {"outcome": USE_TOOLS, "calls": msgspec.to_builtins(calls[:MOST_CALLS]), "summary": note[:MOST_NOTE]}
     return msgspec.convert(fields, step)
-
-
-def check_calls(calls: tuple[Call, ...], wanted: bool) -> None:
-    """Refuse a step with too many calls, with calls where none are wanted, and the other way round."""
-    few("calls", calls, MOST_CALLS)
-    if bool(calls) != wanted:
-        why = "with the outcome use_tools, and with no other, calls are given"
-        raise InvalidValue("calls", f"{len(calls)} of them", why)

@@ -230,11 +230,11 @@ def expert() -> list[Shown]:
     beside = laid_beside("Earlier conversation", {"role": "user", "text": "It is rude."}, "task")
     previous = laid_beside("Your work that was reviewed", "hi", "task", passing=True)
     call = {"server": "files", "tool": "read", "arguments": "{}"}
-    asking = msgspec.convert({"outcome": "use_tools", "calls": [call]}, STEPS["work"].step)
+    asking = msgspec.convert({"outcome": "use_tools", "calls": [call]}, STEPS["work"])
     returned = CallResult(label="Step 1, call 1", request="files.read {}", ended="ok", text="text")
     offered = (Offered(server="files", tool="read", description="", arguments={}),)
     tools = [Tools(offered=offered, calls_left=9 - i, steps_left=5 - i) for i in range(2)]
-    begun = ToolLoop(step=STEPS["work"].step, end=STEPS["work"].reply, tools=tools[0])
+    begun = ToolLoop(step=STEPS["work"], end=STEPS["work"].ENDS_WITH, tools=tools[0])
     gone_on = msgspec.structs.replace(begun, did=(PastStep(reply=asking, returned=(returned,), tools_after=tools[1]),))
     finding = Finding(severity="major", description="It is rude still.")
     again = WorkBrief(task=task, expert="sre", responsibility="all", findings=(finding,))

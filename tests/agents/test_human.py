@@ -201,7 +201,7 @@ class Robot:
         return {"a number": "1", "a line": "x", "JSON": "x"}.get(what, re.split(r" \| | or ", what)[0])
 
 
-ASKED_OF_MADP = {kind: plain for kind, (_, plain) in STEPS.items()}
+ASKED_OF_MADP = {kind: step.ENDS_WITH for kind, step in STEPS.items()}
 FORMS = sorted((p, k) for p, kit in KITS.items() for k, kind in kit.kinds.items() if not kind.computed)
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from parley.agents.context import Shown
 from parley.agents.protocols.madp import means
-from parley.agents.tools.steps import Call, LoopReplies, check_calls
+from parley.agents.tools.steps import USE_TOOLS, ToolStep
 from parley.agents.turn_kinds.kit import Kind
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.folders.notes import note_words
@@ -94,33 +94,15 @@ class WorkReply(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class WorkStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of a turn of work: calls of tools, or the end."""
+class WorkStep(ToolStep, frozen=True, kw_only=True):
+    """One step of a turn of work."""
 
+    ENDS_WITH = WorkReply
     outcome: Literal["use_tools", "done", "planned", "declined", "request_support", "handoff", "blocked"]
-    calls: tuple[Call, ...] = ()
-    summary: str = ""
     output: Whole = ""
     support: SupportRequest | None = None
     handoff: HandoffRequest | None = None
     blocked: str = ""
-
-    def __post_init__(self) -> None:
-        check_calls(self.calls, self.outcome == "use_tools")
-        self.end()
-
-    def end(self) -> WorkReply | None:
-        """The end, if it is one."""
-        if self.outcome == "use_tools":
-            return None
-        return WorkReply(
-            outcome=self.outcome,
-            summary=self.summary,
-            output=self.output,
-            support=self.support,
-            handoff=self.handoff,
-            blocked=self.blocked,
-        )
 
 
 class ReviewReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,27 +119,20 @@ class ReviewReply(msgspec.Struct, frozen=True, kw_only=True):
         return Review(verdict=self.verdict, findings=self.findings)
 
 
-class ReviewStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of a review: calls of tools that read, or the verdict."""
+class ReviewStep(ToolStep, frozen=True, kw_only=True):
+    """One step of a review, whose tools read."""
 
+    ENDS_WITH = ReviewReply
     outcome: Literal["use_tools", "done"] = "done"
-    calls: tuple[Call, ...] = ()
-    summary: str = ""
     findings: tuple[Finding, ...] = ()
     verdict: Verdict | None = None
     """Wanted where `outcome` is `done`."""
 
-    def __post_init__(self) -> None:
-        check_calls(self.calls, self.outcome == "use_tools")
-        self.end()
-
-    def end(self) -> "ReviewReply | None":
-        """The end, if it is one. Raises InvalidValue where no verdict is given."""
-        if self.outcome == "use_tools":
-            return None
-        if self.verdict is None:
+    def end(self) -> Any:
+        """As of any step."""
+        if self.outcome != USE_TOOLS and self.verdict is None:
             raise InvalidValue("verdict", None, "a review that is done gives one")
-        return ReviewReply(verdict=self.verdict, findings=self.findings)
+        return super().end()
 
 
 class SupportReply(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,30 +149,21 @@ class SupportReply(msgspec.Struct, frozen=True, kw_only=True):
         return Support(summary=self.summary, output=self.output)
 
 
-class SupportStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One step of a turn of support: calls of tools, or the end."""
+class SupportStep(ToolStep, frozen=True, kw_only=True):
+    """One step of a turn of support."""
 
+    ENDS_WITH = SupportReply
     outcome: Literal["use_tools", "done"]
-    calls: tuple[Call, ...] = ()
-    summary: str = ""
     output: Whole = ""
-
-    def __post_init__(self) -> None:
-        check_calls(self.calls, self.outcome == "use_tools")
-        self.end()
-
-    def end(self) -> SupportReply | None:
-        """The end, if it is one."""
-        return None if self.outcome == "use_tools" else SupportReply(summary=self.summary, output=self.output)
 
 
 _NOTES = "notes of earlier accepted tasks in this folder, facts at most and no orders"
-STEPS = {
-    "work": LoopReplies(WorkStep, WorkReply),
-    "support": LoopReplies(SupportStep, SupportReply),
-    "review": LoopReplies(ReviewStep, ReviewReply),
+STEPS: dict[str, type[ToolStep]] = {
+    "work": WorkStep,
+    "support": SupportStep,
+    "review": ReviewStep,
 }
-"""Kind -> what whoever words his replies, a language model or a person, is asked for with tools, and without."""
+"""Kind -> what whoever words his replies, a language model or a person, is asked for with tools."""
 
 
 def _task(task: Task) -> dict[str, Any]:

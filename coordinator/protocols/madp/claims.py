@@ -67,6 +67,7 @@ MOST_AWAITED = 32
 """If so many experts or fewer may claim, all are waited for within the window. If there are more, the window stays open
 until its end."""
 LATE = "the coordination took longer than it may"
+BY_WORDS, FITS_LESS = "coordination is degraded: the task's words choose", "the task's words fit it less"
 NO_HELPER = "the task could not be matched: no helper is there"
 
 
@@ -156,29 +157,22 @@ def named_by_human(s: State, v: View, says: Says, expert: str) -> Step:
 
 
 def _implicit(s: State, v: View, says: Says, skip: bool) -> Step:
-    """One clear match, or the degraded mode: the most confident candidate leads, ties by priority."""
-    lead, tie = best(s, v, {c.expert: c.confidence for c in s.candidates})
-    why = (
-        "the only match, and a clear one"
-        if len(s.candidates) == 1
-        else "the most confident: nobody claims at this depth"
-    )
-    if skip:
-        why = "coordination is degraded: the task's words choose"
-    decision = consensus(
-        v,
-        alone(s, lead),
-        f"{lead}: {why}",
-        "degraded" if skip else "implicit",
-        excluded=left_out(s, lead, "the task's words fit it less"),
-        notes=(tie,) if tie else (),
-    )
-    return assign(s, v, says, decision)
+    """One clear match, or the degraded mode: the most confident candidate leads."""
+    only = len(s.candidates) == 1
+    why = "the only match, and a clear one" if only else "the most confident: nobody claims at this depth"
+    how = "degraded" if skip else "implicit"
+    confidence = {c.expert: c.confidence for c in s.candidates}
+    return _surest(s, v, says, confidence, BY_WORDS if skip else why, how, left=FITS_LESS)
 
 
-def best(s: State, v: View, confidence: dict[str, float]) -> tuple[str, str]:
-    """9.1's second row: (the most confident, ties by priority; what to say of a tie)."""
-    return most_confident(confidence, s.profiles)
+def _surest(
+    s: State, v: View, says: Says, confidence: dict[str, float], why: str, how: str, *, left: str, failure: str = ""
+) -> Step:
+    """9.1's second row: the most confident leads, ties by priority. `left`: why nobody else does."""
+    lead, tie = most_confident(confidence, s.profiles)
+    notes = tuple(x for x in (s.unmatched, tie) if x)
+    decision = consensus(v, alone(s, lead), f"{lead}: {why}", how, excluded=left_out(s, lead, left), notes=notes)
+    return assign(s, v, says, decision, failure=failure)
 
 
 def on_unmatched(s: State, e: Missed, v: View) -> Step:
@@ -398,18 +392,10 @@ def _out_of_time(s: State, v: View, says: Says) -> Step:
         sure = {x: matched[x] for x in silent(s)}
     if not sure:
         return general(s, v, says, LATE, failure=LATE)
-    lead, tie = best(s, v, sure)
     failure = LATE if s.claims else "no candidate claimed it in time"
+    lead, _ = most_confident(sure, s.profiles)
     s, says = warn(s, says, f"{failure}: {lead} leads, as the most confident")
-    decision = consensus(
-        v,
-        alone(s, lead),
-        f"{failure}: the most confident leads",
-        "timeout",
-        excluded=left_out(s, lead, failure),
-        notes=(tie,) if tie else (),
-    )
-    return assign(s, v, says, decision, failure=failure)
+    return _surest(s, v, says, sure, f"{failure}: the most confident leads", "timeout", left=failure, failure=failure)
 
 
 def _by_words(s: State, v: View, says: Says) -> Step:
@@ -417,16 +403,8 @@ def _by_words(s: State, v: View, says: Says) -> Step:
     first row."""
     if not s.claims:
         return general(s, v, says, "no expert's words are in the task", failure=s.unmatched)
-    lead, tie = best(s, v, {x: claim.confidence for x, claim in s.claims.items()})
-    decision = consensus(
-        v,
-        alone(s, lead),
-        f"{lead}: coordination is degraded: the task's words choose",
-        "degraded",
-        excluded=left_out(s, lead, "the task's words fit it less"),
-        notes=(s.unmatched, *((tie,) if tie else ())),
-    )
-    return assign(s, v, says, decision, failure=s.unmatched)
+    confidence = {x: claim.confidence for x, claim in s.claims.items()}
+    return _surest(s, v, says, confidence, BY_WORDS, "degraded", left=FITS_LESS, failure=s.unmatched)
 
 
 # ---------------------------------------------------------------- challenges

@@ -15,6 +15,7 @@ from parley.coordinator.protocols.madp.state import (
     WorkTurn,
     agent_state,
     body_of,
+    diff_so_far,
     task_of,
     verdicts,
 )
@@ -22,7 +23,7 @@ from parley.coordinator.protocols.madp.turns import is_checked, proven
 from parley.coordinator.table import Measured, Sample, Session, SessionCounts, View
 from parley.schemas.folders.notes import Memory
 from parley.schemas.protocols.madp.messages import Answered, Consensus, HandedOver, How, ItemKind, TaskPosted
-from parley.schemas.protocols.madp.work import Assignment, Evidence, Supported, Work
+from parley.schemas.protocols.madp.work import Evidence, Supported, Work
 from parley.schemas.routing import DEPTHS
 from parley.schemas.tools import CUT
 from parley.schemas.wire import decode
@@ -60,13 +61,13 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         "findings": s.findings,
         "handoffs": [_handoff(p.n, v) for p in v.posts if p.kind == "handoff"],
         "overrides": s.overrides,
-        "warnings": (*s.warnings, *_of_diff(_diff(s, v))),
+        "warnings": (*s.warnings, *_of_diff(diff_so_far(s, v))),
         "items": _items(s, v),
         "tokens": s.tokens,
         "evidence": record,
     }
     if work is None and s.changed is not None:
-        result["kept"] = {"diff": _diff(s, v), "folder": s.folder}
+        result["kept"] = {"diff": diff_so_far(s, v), "folder": s.folder}
     if work is not None and (otherwise := departs(work, reviewed, v.opened.question)):
         result["departs"] = otherwise
         result["answer"] = f"departs from the count: {otherwise}. The lead says: {work.output or work.summary}"
@@ -78,7 +79,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
     if v.opened.learned is not msgspec.UNSET and v.opened.learned.notes:
         result["recalled"] = v.opened.learned.notes
     if v.settings.project and work is not None:
-        notes = lessons(s, v, work, _diff(s, v), record)
+        notes = lessons(s, v, work, diff_so_far(s, v), record)
         result["memory"] = Memory(project=v.settings.project, notes=notes)
     builtins: dict[str, Any] = msgspec.to_builtins(result)
     return builtins, tuple(_round(n, r, s, v, record) for n, r in enumerate(s.rounds, 1))
@@ -97,42 +98,6 @@ def _unseen(s: State, record: Evidence) -> str:
     if record.commands or any(c.ran for c in s.checks):
         return "What the machine saw does not bear out all that the lead claims."
     return "No command was run."
-
-
-def routed(session: Session) -> dict[str, Any] | None:
-    """Who takes the task, as `parley route` prints it but for `duration_ms`; None while that is not agreed.
-
-    Experts are under `expert`, in candidates and in roles; `lead` is None where nobody takes it. Of a conflict, `lead`
-    is what holds if no human settles it, and `conflict` says why.
-    """
-    s: State = session.inner
-    if s.consensus is None:
-        return None
-    c = decode(session.posts[s.consensus].body, Consensus)
-    o = c.outcome
-    fields = {
-        "task": session.opened.question,
-        "depth": s.depth,
-        "candidates": [
-            {"expert": x.expert, "relevance": x.relevance, "confidence": x.confidence} for x in s.candidates
-        ],
-        "factors": s.factors,
-        "lead": _role(o.lead) if o.lead else None,
-        "support": [_role(a) for a in o.support],
-        "excluded": [{"expert": x.agent_id, "reason": x.reason} for x in o.excluded],
-        "rationale": c.rationale,
-        "token_cost": c.token_cost,
-        "how": c.how,
-        "conflict": c.conflict,
-        "notes": c.notes,
-        "warnings": s.warnings,
-    }
-    builtins: dict[str, Any] = msgspec.to_builtins(fields)
-    return builtins
-
-
-def _role(a: Assignment) -> dict[str, str]:
-    return {"expert": a.agent_id, "responsibility": a.responsibility}
 
 
 def _concerned(s: State) -> list[str]:
@@ -160,13 +125,9 @@ def _work(work: Work, s: State, v: View) -> dict[str, Any]:
         "summary": work.summary,
         "output": work.output,
         "performed": work.performed,
-        "diff": _diff(s, v),
+        "diff": diff_so_far(s, v),
         "folder": s.folder,
     }
-
-
-def _diff(s: State, v: View) -> str:
-    return body_of(v, s.changed, Work).diff if s.changed is not None else ""
 
 
 def _of_diff(diff: str) -> tuple[str, ...]:

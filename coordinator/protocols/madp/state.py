@@ -15,7 +15,7 @@ from parley.coordinator.table import View
 from parley.schemas.expert import Known, queue_of
 from parley.schemas.log import Opened
 from parley.schemas.protocols.madp.messages import Challenge, Claim, Exclusion, Item, Reviewed, Settings
-from parley.schemas.protocols.madp.work import Assignment, Checked, Finding, TaskState
+from parley.schemas.protocols.madp.work import Assignment, Checked, Finding, TaskState, Work
 from parley.schemas.routing import Candidate, Depth, Factors, Profile, Task
 from parley.schemas.session import MAX_SEATS
 from parley.schemas.turn import Caps
@@ -232,6 +232,11 @@ def read_said(v: View, says: Says, post: int, as_type: type[T]) -> T:
     """The same of a post that this transition may say first."""
     new_posts = [w for w in says if isinstance(w, SayOn)]
     return body_of(v, post, as_type) if post < v.next_post else decode(new_posts[post - v.next_post].body, as_type)
+
+
+def diff_so_far(s: State, v: View, says: Says = ()) -> str:
+    """The diff of all that the task has changed, as the last turn that handed in its folder has it."""
+    return read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
 
 
 def verdicts(r: WorkTurn, v: View) -> dict[str, str]:

@@ -21,6 +21,7 @@ from parley.coordinator.protocols.madp.state import (
     body_of,
     caps,
     degraded,
+    diff_so_far,
     own_queue,
     read_said,
     task_of,
@@ -33,6 +34,7 @@ from parley.schemas.protocols.madp.messages import Claim, WordsBrief
 from parley.schemas.protocols.madp.work import CheckBrief, ReviewBrief, SupportBrief, Supported, Work, WorkBrief
 from parley.schemas.routing import Asking, Match
 from parley.schemas.session import Seat
+from parley.schemas.tools import main_argument
 from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
@@ -202,7 +204,7 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
         supported=(*earlier_support, *supported), advice=s.advice, findings=s.findings,
         previous=f"{previous.summary}\n\n{previous.output}".strip() if previous else "",
         base=settings.folder, folder=s.folder, tool_calls=settings.tool_calls, model_calls=calls,
-        diff=_diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=s.checks,
+        diff=diff_so_far(s, v, says), seen=_files_read(s, v, says), checks=s.checks,
         evidence=ledger_lines(evidence(s, v, says), s.checks) if s.rounds else (), notes=_notes(v),
     )  # fmt: skip
     s = replace(s, phase=Phase.WORKING)
@@ -215,31 +217,13 @@ def _notes(v: View) -> tuple[Note, ...]:
     return () if learned is msgspec.UNSET else learned.notes or ()
 
 
-def _diff_so_far(s: State, v: View, says: Says) -> str:
-    return read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
-
-
 def _files_read(s: State, v: View, says: Says) -> tuple[str, ...]:
     """Files that this lead's last turn of work read, by its calls of tools."""
     last = s.rounds[-1] if s.rounds else None
     if last is None or last.lead != s.lead or last.post is None:
         return ()
-    paths: dict[str, None] = {}
-    for call in read_said(v, says, last.post, Work).calls:
-        if call.ok and call.tool == READS:
-            path = _argument(call.arguments, "path")
-            paths |= {path: None} if path else {}
-    return tuple(paths)[:MOST_SEEN]
-
-
-def _argument(arguments: str, name: str) -> str:
-    """A text among a call's arguments; empty if the arguments are cut, or have none."""
-    try:
-        value = msgspec.json.decode(arguments)
-    except msgspec.DecodeError:
-        return ""
-    argument = value.get(name) if isinstance(value, dict) else None
-    return argument if isinstance(argument, str) else ""
+    calls = (c for c in read_said(v, says, last.post, Work).calls if c.ok and c.tool == READS)
+    return tuple(dict.fromkeys(path for c in calls if (path := main_argument(c.arguments))))[:MOST_SEEN]
 
 
 def ask_check(s: State, v: View, says: Says) -> Step:
@@ -335,9 +319,7 @@ def affordable(v: View, reviewers: tuple[str, ...]) -> tuple[tuple[str, ...], st
 
 def whole_diff(s: State, v: View, work: Work) -> str:
     """The diff of all that the task has changed: this work's, else that of the last turn that handed in its folder."""
-    if work.diff or work.folder is not None or s.changed is None:
-        return work.diff
-    return body_of(v, s.changed, Work).diff
+    return work.diff or ("" if work.folder is not None else diff_so_far(s, v))
 
 
 def ask_reviews(s: State, v: View, says: Says, work: Work, reviewers: tuple[str, ...]) -> tuple[Wish, ...]:

@@ -26,8 +26,8 @@ from parley.coordinator.protocols.madp.state import (
     WorkTurn,
     announced_experts,
     body_of,
+    diff_so_far,
     number,
-    read_said,
     revisions,
     room,
     say,
@@ -200,7 +200,7 @@ def block(s: State, v: View, says: Says, question: str) -> Step:
 
 def _so_far(s: State, v: View, says: Says) -> str:
     """What a session beneath is shown of the work: the check's last run, and the diff."""
-    diff = read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
+    diff = diff_so_far(s, v, says)
     parts = [f"The check {c.when} the work, `{c.command}`:\n{c.output[-_OUTPUT:] or c.ended}" for c in s.checks[-1:]]
     parts += [f"What the task has changed so far:\n{diff[:_DIFF]}"] if diff else []
     return "".join(f"\n\n{part}" for part in parts)
@@ -373,8 +373,7 @@ def _over(s: State, v: View, says: Says, reason: str, performed: bool, **more: A
 
 def unheard_guards(s: State, v: View, says: Says) -> tuple[str, ...]:
     """Who guards security-critical fields that the work touches, and gave no verdict on it."""
-    diff = read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
-    critical = [field for field in touched(v, diff) if field in risk.CRITICAL]
+    critical = [field for field in touched(v, diff_so_far(s, v, says)) if field in risk.CRITICAL]
     return tuple(x for x in risk.guards(v, critical, s.lead) if x not in s.rounds[-1].reviews)
 
 

@@ -147,8 +147,8 @@ def with_tools(kind: str, brief: Any, runs: bool) -> str:
     tools = Tools(offered=OFFERED, calls_left=9, steps_left=5, runs=runs)
     shown = Shown(
         session="s", protocol="madp", question=TASK.prompt, seat="sre", role="expert", kind=kind, round=1, brief=brief,
-        reply=STEPS[kind].step, expert=SPECS["sre"], tools=tools,
-        steps=ToolLoop(step=STEPS[kind].step, end=STEPS[kind].reply, tools=tools),
+        reply=STEPS[kind], expert=SPECS["sre"], tools=tools,
+        steps=ToolLoop(step=STEPS[kind], end=STEPS[kind].ENDS_WITH, tools=tools),
     )  # fmt: skip
     return user(build(shown, boundary=lambda: EDGE, native=True))
 

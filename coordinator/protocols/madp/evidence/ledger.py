@@ -11,7 +11,7 @@ from parley.coordinator.protocols.madp.evidence import risk
 from parley.coordinator.protocols.madp.evidence.diffs import added_prose, added_tests, is_prose, paths_of, that_run
 from parley.coordinator.protocols.madp.evidence.proof import EMPTY, tests_may_change
 from parley.coordinator.protocols.madp.evidence.told import runs_unheld, tells, unheld
-from parley.coordinator.protocols.madp.state import Says, State, read_said
+from parley.coordinator.protocols.madp.state import Says, State, diff_so_far, read_said
 from parley.coordinator.table import View
 from parley.schemas.folders.request_kind import wanted
 from parley.schemas.protocols.madp.messages import Reviewed
@@ -35,7 +35,7 @@ replace = msgspec.structs.replace
 
 def evidence(s: State, v: View, says: Says = ()) -> Evidence:
     """The record so far. `says`: what this transition posts, which the view has not yet."""
-    diff = read_said(v, says, s.changed, Work).diff if s.changed is not None else ""
+    diff = diff_so_far(s, v, says)
     bodies = list(_bodies(v, says))
     unasked = _unasked(s, v, diff)
     given = tuple(x.name for x in v.opened.documents)
@@ -106,7 +106,7 @@ def prose_alone(s: State, v: View, says: Says) -> bool:
     beside what is to be changed is not what a task asks for that speaks of none."""
     if s.changed is None:
         return True
-    diff = read_said(v, says, s.changed, Work).diff
+    diff = diff_so_far(s, v, says)
     prose, about = added_prose(diff), tells(v.opened.question).output
     return (
         is_prose(diff)
