@@ -12,7 +12,7 @@ from parley.schemas.belief import Belief, Share
 from parley.schemas.control import Signals
 from parley.schemas.protocols.maci.settings import MOST_OUTCOMES
 from parley.schemas.text import Similar
-from parley.schemas.wire import Limited, at_most, between, chars, items
+from parley.schemas.wire import Limited, between, chars, items
 
 # ---------------------------------------------------------------- parts
 
@@ -174,18 +174,16 @@ class CountsAs(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
 
 
-class Met(msgspec.Struct, frozen=True, kw_only=True):
+class Met(Limited, frozen=True, kw_only=True):
     """A debater's answer to one argument of a devil's advocate."""
 
+    where = "answers."
     argument: Annotated[str, chars(20, least=1)]
     """Its number in the debate: `a7`."""
-    why: Annotated[str, chars(1_000, least=1)]
+    why: Annotated[str, chars(1_000)]
     """Why it does not hold or does not carry, or what it changes."""
     fails: bool
     """It takes nothing from the answer that all share; false: it takes something, and so the belief moved."""
-
-    def __post_init__(self) -> None:
-        at_most("answers.why", self.why, 1_000)
 
 
 class ArgueBrief(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,7 @@ from parley.schemas.protocols.madp.work import (
 )
 from parley.schemas.routing import Candidate, Depth, Factors, Message, Task
 from parley.schemas.tools import ToolCall
-from parley.schemas.wire import InvalidValue, Limited, at_most, between, chars, few, in_range, items, not_empty
+from parley.schemas.wire import InvalidValue, Limited, between, chars, items
 
 CLAIMS, CHALLENGES, ITEM = "claims", "challenges", "item"
 """Windows: of claims, of challenges, and `item <n>` of an open item."""
@@ -24,12 +24,13 @@ WORK_S = 900.0
 """Seconds that whoever works in a folder with tools has, unless the request says otherwise."""
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Settings(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of one task."""
 
-    files_mentioned: tuple[str, ...] = ()  # 3.1
-    code_snippets: tuple[str, ...] = ()
-    prior_conversation: tuple[Message, ...] = ()
+    where = "madp."
+    files_mentioned: Annotated[tuple[Annotated[str, chars(1_000, least=1)], ...], items(200)] = ()  # 3.1
+    code_snippets: Annotated[tuple[Annotated[str, chars(50_000)], ...], items(50)] = ()
+    prior_conversation: Annotated[tuple[Message, ...], items(200)] = ()
     expert: str = ""
     """Who leads, whatever intake finds: a human's override (9.3), counted."""
     depth: Depth | Literal[""] = ""
@@ -38,41 +39,41 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The artifact that the task's folder begins as; empty: it begins empty."""
     project: str | None = None
     """What the folder is called in what is remembered of tasks; None: nothing is."""
-    ask_below: float = 0.97
+    ask_below: Annotated[float, between(0, 1)] = 0.97
     """Where the helper has a language model: the confidence of the best candidate below which it is asked who leads;
     0: never."""
     wording: Literal["never", "extended", "standard"] = "extended"
     """From which depth on a language model words claims and challenges, all in one turn, where a challenge is open;
     else they are as specifications declare them."""
-    claim_window_s: float = 1.0
+    claim_window_s: Annotated[float, between(0.25, 600)] = 1.0
     """For claims, and for challenges. Who was called and has not spoken is waited for longer, until it is gone."""
-    coordination_s: float = 10.0
+    coordination_s: Annotated[float, between(0.25, 3_600)] = 10.0
     """9.1's time budget: past it the most confident expert leads. The helper's language model has its own, 30 s."""
-    security_confidence: float = 0.5
+    security_confidence: Annotated[float, between(0, 1)] = 0.5
     """9.3: a security-critical task whose lead's confidence is below this is a human's to confirm."""
-    max_support: int = 4
+    max_support: Annotated[int, between(0, 50)] = 4
     """Requests of support in one task."""
-    max_handoffs: int = 3
-    max_reviews: int = 3  # 9.1: more than 3 iterations
+    max_handoffs: Annotated[int, between(0, 50)] = 3
+    max_reviews: Annotated[int, between(0, 50)] = 3  # 9.1: more than 3 iterations
     """Reviews that ask for a revision; after the last the work is emitted with a warning."""
     deliberation: Literal["", "consensus", "critic", "maci", "competition"] = ""
     """What a blocked lead's question is put to, as a child session; empty: to a human, as an open item."""
-    deliberation_settings: dict[str, Any] = {}
-    item_s: float = 300.0
+    deliberation_settings: dict[str, Any] = msgspec.field(default_factory=dict)
+    item_s: Annotated[float, between(0, 30 * 86_400)] = 300.0
     """So long an open item waits for a human; then its default holds. 0: nobody is there, and it holds at once."""
-    tool_calls: int = 200
+    tool_calls: Annotated[int, between(0, 1_000)] = 200
     """Of one turn of work."""
-    work_calls: int = 100
+    work_calls: Annotated[int, between(1, 1_000)] = 100
     """Model calls of one turn of work, each of which may use tools, at most: where none are allowed it takes two."""
-    check: str = ""
+    check: Annotated[str, chars(1_000)] = ""
     """A command that is run in a sandbox, in copies of the folder, before and after the work; empty: none."""
-    check_s: float = 300.0
+    check_s: Annotated[float, between(1, 86_400)] = 300.0
     """It is ended after so many seconds."""
     check_goal: Literal["green", "regressions"] = "green"
     """What the work is approved with: that the check succeeds after it, or that the failures which the task names are
     gone and no new one is there; or only that nothing fails which did not fail before."""
-    max_input_tokens: int = 24_000
-    max_output_tokens: int = 4_000
+    max_input_tokens: Annotated[int, between(100, 10_000_000)] = 24_000
+    max_output_tokens: Annotated[int, between(20, 1_000_000)] = 4_000
 
     @property
     def least_turn_s(self) -> float:
@@ -81,39 +82,20 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return max(self.check_s + 30 if self.check else 0.0, WORK_S if self.folder and self.tool_calls else 0.0)
 
     def __post_init__(self) -> None:
-        few("madp.files_mentioned", self.files_mentioned, 200)
-        for name in self.files_mentioned:
-            not_empty("madp.files_mentioned", name, 1_000)
-        few("madp.code_snippets", self.code_snippets, 50)
-        for text in self.code_snippets:
-            at_most("madp.code_snippets", text, 50_000)
-        few("madp.prior_conversation", self.prior_conversation, 200)
+        super().__post_init__()
         if self.expert and not ID.fullmatch(self.expert):
             raise InvalidValue("madp.expert", self.expert, "it is no expert's id")
         if self.project and not PROJECT.fullmatch(self.project):
             raise InvalidValue("madp.project", self.project[:80], "it is up to 80 letters, digits and . : / @ + - _")
-        in_range("madp.ask_below", self.ask_below, 0, 1)
-        in_range("madp.claim_window_s", self.claim_window_s, 0.25, 600)
-        in_range("madp.coordination_s", self.coordination_s, 0.25, 3_600)
-        in_range("madp.security_confidence", self.security_confidence, 0, 1)
-        in_range("madp.max_support", self.max_support, 0, 50)
-        in_range("madp.max_handoffs", self.max_handoffs, 0, 50)
-        in_range("madp.max_reviews", self.max_reviews, 0, 50)
-        in_range("madp.item_s", self.item_s, 0, 30 * 86_400)
-        in_range("madp.tool_calls", self.tool_calls, 0, 1_000)
-        in_range("madp.work_calls", self.work_calls, 1, 1_000)
-        at_most("madp.check", self.check, 1_000)
-        in_range("madp.check_s", self.check_s, 1, 86_400)
-        in_range("madp.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
-        in_range("madp.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
 
 # ---------------------------------------------------------------- claims and challenges (the floor)
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
+class Claim(Limited, frozen=True, kw_only=True):
     """4.3. Spoken in the window `claims` as kind `claim`."""
 
+    where = "claim."
     agent_id: str
     claim: Annotated[str, chars(600, least=1)]
     """One sentence."""
@@ -122,7 +104,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """Better suited for parts of the task."""
     requires: Annotated[tuple[str, ...], items(12)] = ()
     """Needed for collaboration."""
-    topics: dict[str, str] = {}
+    topics: dict[str, str] = msgspec.field(default_factory=dict)
     """Of those deferred to or required: for what."""
     confidence: Annotated[float, between(0, 1)] = 0.0
     """The expert's own, by its specification and matcher, 0 to 1."""
@@ -130,23 +112,19 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """Its specification, where intake did not name it a candidate."""
 
     def __post_init__(self) -> None:
-        not_empty("claim", self.claim, 600)
-        in_range("claim.confidence", self.confidence, 0, 1)
+        super().__post_init__()
         for field in ("defers_to", "requires"):
-            few(f"claim.{field}", getattr(self, field), 12)
             for expert in getattr(self, field):
                 if not ID.fullmatch(expert):
                     raise InvalidValue(f"claim.{field}", expert, "it is no expert's id")
 
 
-class Pass(msgspec.Struct, frozen=True, kw_only=True):
+class Pass(Limited, frozen=True, kw_only=True):
     """Spoken in the window `claims` as kind `pass`: the task is not this expert's."""
 
+    where = "pass."
     agent_id: str
-    why: str = ""
-
-    def __post_init__(self) -> None:
-        at_most("pass.why", self.why, 600)
+    why: Annotated[str, chars(600)] = ""
 
 
 Resolution = Literal["lead", "support", "collaborate", "exclude"]

@@ -9,7 +9,7 @@ from parley.schemas.artifact import Artifact
 from parley.schemas.folders.notes import Note
 from parley.schemas.routing import Task
 from parley.schemas.tools import ToolCall
-from parley.schemas.wire import InvalidValue, Limited, at_most, chars, few, items
+from parley.schemas.wire import InvalidValue, Limited, chars, items
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
@@ -99,9 +99,10 @@ class CheckBrief(msgspec.Struct, frozen=True, kw_only=True):
     runs are taken from it."""
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class Checked(Limited, frozen=True, kw_only=True):
     """Reply to `check`, and the post `checked`: what a command came to."""
 
+    where = "checked."
     when: Literal["before", "after"]
     command: Annotated[str, chars(1_000, least=1)]
     exit: int | None = None
@@ -126,12 +127,7 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
     """After the work: tests that it took away, skipped, emptied or changed, as `removed: tests/test_a.py::test_b`."""
 
     def __post_init__(self) -> None:
-        at_most("checked.command", self.command, 1_000)
-        at_most("checked.ended", self.ended, 1_000)
-        at_most("checked.output", self.output, MOST_OUTPUT)
-        few("checked.failed", self.failed, MOST_FAILED)
-        few("checked.restored", self.restored, MOST_RESTORED)
-        few("checked.weakened", self.weakened, MOST_WEAKENED)
+        super().__post_init__()
         if (self.exit is None) != bool(self.ended):
             raise InvalidValue("checked.ended", self.ended, "it is given where there is no exit status, and else not")
 
