@@ -45,7 +45,6 @@ from parley.coordinator.table import (
     Cell,
     ChildEnded,
     Decided,
-    FromSession,
     Illegal,
     Inadmissible,
     Inner,
@@ -60,6 +59,7 @@ from parley.coordinator.table import (
     Step,
     Stopped,
     Table,
+    Told,
     Unaffordable,
     View,
     WindowClosed,
@@ -79,7 +79,7 @@ from parley.schemas.wire import Undecodable, decode, encode, raw
 __all__ = [
     "step", "begin", "digest", "counted", "record", "record_opening", "outcome", "Session", "Stopped", "OpenTurn",
     "Protocol", "Role", "Table", "Cell", "Step", "View", "to", "Answered", "AnsweredLate", "Missed", "Unaffordable",
-    "Spoke", "WindowClosed", "Decided", "ChildEnded", "FromSession", "Inner", "MachineError", "Illegal", "Inadmissible",
+    "Spoke", "WindowClosed", "Decided", "ChildEnded", "Told", "Inner", "MachineError", "Illegal", "Inadmissible",
     "BrokenTable",
 ]  # fmt: skip
 
@@ -124,14 +124,13 @@ def step(protocol: Protocol, session: Session, event: log.Event, at_ns: int) -> 
     """
     if session.closed and not isinstance(event, log.AFTERWARDS):
         raise Illegal("the session is closed")
+    handler = _ON.get(type(event))
+    if handler is None:
+        raise Illegal(f"{type(event).__name__} has no place in an open session")
     draft = TransitionBuilder(protocol, session, max(at_ns, session.at_ns))
-    _ON[type(event)](draft, event)
+    handler(draft, event)
     draft.follow_rule()
     return draft.done()
-
-
-def _on_opened(draft: TransitionBuilder, event: log.Opened) -> None:
-    raise Illegal("the session is open already")
 
 
 def _on_replied(draft: TransitionBuilder, event: log.Replied) -> None:
@@ -284,14 +283,7 @@ def _on_spoke(draft: TransitionBuilder, event: log.Spoke) -> None:
         raise Illegal(f"window {event.window} is not open")
     if end is not None and end < draft.at_ns:
         raise Illegal(f"window {event.window}: its end passed {(draft.at_ns - end) / 1e9:.3f} s ago")
-    draft.handle(
-        Spoke(author=event.author, channel=event.channel, window=event.window, kind=event.kind, body=event.body)
-    )
-
-
-def _on_decided(draft: TransitionBuilder, event: log.Decided) -> None:
-    seat = None if event.seat is msgspec.UNSET else event.seat
-    draft.handle(Decided(item=event.item, choice=event.choice, note=event.note, author=event.author, seat=seat))
+    draft.handle(event)
 
 
 def _on_forked(draft: TransitionBuilder, event: log.Forked) -> None:
@@ -344,10 +336,6 @@ def _on_child_ended(draft: TransitionBuilder, event: log.ChildEnded) -> None:
     draft.handle(ended)
 
 
-def _on_told(draft: TransitionBuilder, event: log.Told) -> None:
-    draft.handle(FromSession(sender=event.sender, kind=event.kind, body=event.body))
-
-
 def _on_sat(draft: TransitionBuilder, event: log.Sat) -> None:
     """A person takes a seat, or leaves it. Taking it affects turns asked from now on; leaving also affects the person's
     open turns."""
@@ -365,7 +353,6 @@ def _on_sat(draft: TransitionBuilder, event: log.Sat) -> None:
 
 
 _ON: dict[type, Callable[[TransitionBuilder, Any], None]] = {
-    log.Opened: _on_opened,
     log.Replied: _on_replied,
     log.TimerFired: _on_timer,
     log.Begun: _on_begun,
@@ -375,12 +362,12 @@ _ON: dict[type, Callable[[TransitionBuilder, Any], None]] = {
     log.Faulted: _on_faulted,
     log.Spoke: _on_spoke,
     log.Sat: _on_sat,
-    log.Decided: _on_decided,
+    log.Decided: TransitionBuilder.handle,
     log.FeedbackGiven: _on_feedback,
     log.NotesKept: _on_notes_kept,
     log.Forked: _on_forked,
     log.ChildEnded: _on_child_ended,
-    log.Told: _on_told,
+    log.Told: TransitionBuilder.handle,
 }
 
 

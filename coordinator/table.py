@@ -15,6 +15,9 @@ from parley.coordinator.budget import Ledger, Reservation
 from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.signals.grace import DEFAULT_GRACE, Grace
 from parley.schemas import log
+from parley.schemas.log import Decided as Decided
+from parley.schemas.log import Spoke as Spoke
+from parley.schemas.log import Told as Told
 from parley.schemas.post import CLOSED, Post
 from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession, Seat, child_id, human_queue
@@ -97,31 +100,10 @@ class Unaffordable(msgspec.Struct, frozen=True, kw_only=True):
     """True: the time is over, so that not even a final turn can be asked."""
 
 
-class Spoke(msgspec.Struct, frozen=True, kw_only=True):
-    """A process said something from the floor."""
-
-    author: str
-    channel: str
-    window: str
-    kind: str
-    body: Json
-
-
 class WindowClosed(msgspec.Struct, frozen=True, kw_only=True):
     """The time of a window for words from the floor is over."""
 
     name: str
-
-
-class Decided(msgspec.Struct, frozen=True, kw_only=True):
-    """A human answered an open item."""
-
-    item: str
-    choice: str
-    note: str
-    author: str
-    seat: Seat | None = None
-    """The seat that a member gets who is to join (Protocol.joining)."""
 
 
 class ChildEnded(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,15 +121,8 @@ class ChildEnded(msgspec.Struct, frozen=True, kw_only=True):
     """In words, if there is no result."""
 
 
-class FromSession(msgspec.Struct, frozen=True, kw_only=True):
-    """Another session sent something."""
-
-    sender: str
-    kind: str
-    body: Json
-
-
-Inner = Answered | AnsweredLate | Missed | Unaffordable | Spoke | WindowClosed | Decided | ChildEnded | FromSession
+Inner = Answered | AnsweredLate | Missed | Unaffordable | Spoke | WindowClosed | Decided | ChildEnded | Told
+"""What a table takes. `Spoke`, `Decided` and `Told` come as the log has them."""
 
 
 class OpenTurn(msgspec.Struct, frozen=True, kw_only=True, gc=False):

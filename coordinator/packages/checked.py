@@ -10,17 +10,17 @@ from parley.coordinator.table import (
     Cell,
     ChildEnded,
     Decided,
-    FromSession,
     Missed,
     Protocol,
     Spoke,
     StopRule,
+    Told,
     Unaffordable,
     WindowClosed,
 )
 from parley.schemas.stops import STOPS
 
-_EVENTS = (Answered, AnsweredLate, Missed, Unaffordable, Spoke, WindowClosed, Decided, ChildEnded, FromSession)
+_EVENTS = (Answered, AnsweredLate, Missed, Unaffordable, Spoke, WindowClosed, Decided, ChildEnded, Told)
 
 
 def check_protocol(protocol: Protocol, name: str, _package: str) -> None:

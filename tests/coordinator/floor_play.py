@@ -12,12 +12,12 @@ from parley.coordinator.machine import (
     Answered,
     ChildEnded,
     Decided,
-    FromSession,
     Missed,
     Protocol,
     Role,
     Spoke,
     Step,
+    Told,
     Unaffordable,
     View,
     WindowClosed,
@@ -78,7 +78,7 @@ def _on_event(state: State, event: Any, view: View) -> Step:
     return _answered(type(event).__name__, event, view)
 
 
-def _on_word(state: State, event: Spoke | FromSession | Decided, view: View) -> Step:
+def _on_word(state: State, event: Spoke | Told | Decided, view: View) -> Step:
     return _answered(event.choice if isinstance(event, Decided) else event.kind, event, view)
 
 
@@ -96,7 +96,7 @@ FLOOR = Protocol(
     table={
         Phase.OPEN: {
             Spoke: to(_on_word, Phase.OPEN, Phase.DONE),
-            FromSession: to(_on_word, Phase.OPEN, Phase.DONE),
+            Told: to(_on_word, Phase.OPEN, Phase.DONE),
             Decided: to(_on_word, Phase.OPEN, Phase.DONE),
             **{
                 e: to(_on_event, Phase.OPEN, Phase.DONE)

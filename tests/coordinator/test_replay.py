@@ -83,7 +83,7 @@ def test_the_first_altered_transition_is_named() -> None:
         ([], "transition 0: the record is empty"),
         (LOG[1:], "begins with Replied"),
         ([*LOG[:2], *LOG[3:]], "transition 2"),
-        ([LOG[0], LOG[0]], "transition 1: the event cannot be taken: Illegal: the session is open already"),
+        ([LOG[0], LOG[0]], "transition 1: the event cannot be taken: Illegal: Opened has no place in an open session"),
         ([*LOG, LOG[-1]], "the session is closed"),
         ([*LOG[:2], b"{"], "transition 2: it cannot be read"),
     ],

@@ -13,7 +13,6 @@ import msgspec
 
 from parley.coordinator.commands import Notify, SayOn
 from parley.coordinator.table import (
-    FromSession,
     Illegal,
     LogLine,
     Protocol,
@@ -21,6 +20,7 @@ from parley.coordinator.table import (
     SessionCounts,
     Step,
     Table,
+    Told,
     View,
     to,
 )
@@ -63,7 +63,7 @@ def _start(_: View) -> Step:
     return State(), ()
 
 
-def _outcome(event: FromSession) -> TaskOutcome:
+def _outcome(event: Told) -> TaskOutcome:
     if event.kind != OUTCOME:
         raise Illegal(f"the breaker takes {OUTCOME}, not {event.kind}")
     try:
@@ -76,7 +76,7 @@ def _own_doing(outcome: TaskOutcome) -> bool:
     return not outcome.ok and not outcome.counts
 
 
-def _on_told_closed(state: State, event: FromSession, _: View) -> Step:
+def _on_told_closed(state: State, event: Told, _: View) -> Step:
     outcome = _outcome(event)
     if _own_doing(outcome):
         return state, ()
@@ -95,7 +95,7 @@ def _on_told_closed(state: State, event: FromSession, _: View) -> Step:
     )
 
 
-def _on_told_degraded(state: State, event: FromSession, _: View) -> Step:
+def _on_told_degraded(state: State, event: Told, _: View) -> Step:
     outcome = _outcome(event)
     if _own_doing(outcome):
         return state, ()
@@ -136,8 +136,8 @@ def _changes(entry: log.Entry) -> Iterator[tuple[str, str]]:
 
 
 TABLE: Table = {
-    Phase.CLOSED: {FromSession: to(_on_told_closed, Phase.CLOSED, Phase.DEGRADED)},
-    Phase.DEGRADED: {FromSession: to(_on_told_degraded, Phase.DEGRADED, Phase.CLOSED)},
+    Phase.CLOSED: {Told: to(_on_told_closed, Phase.CLOSED, Phase.DEGRADED)},
+    Phase.DEGRADED: {Told: to(_on_told_degraded, Phase.DEGRADED, Phase.CLOSED)},
 }
 
 PROTOCOL = Protocol(

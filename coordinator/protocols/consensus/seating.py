@@ -52,7 +52,7 @@ def decided(s: State, e: Decided, v: View) -> Step:
         s = msgspec.structs.replace(s, answered=True)
         if act == "no":
             return s, settled
-    if act == "add" and e.seat is not None:
+    if act == "add" and e.seat:
         s, says = _joins(s, v, e.seat, e.author, e.note)
     elif act == "remove" and name:
         s, says = _leaves(s, v, name, e.author, e.note)
