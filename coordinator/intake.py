@@ -11,8 +11,9 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -34,6 +35,7 @@ from parley.coordinator.sessions.broken import BrokenLog, Unreadable
 from parley.coordinator.sessions.cache import CachedSession
 from parley.coordinator.sessions.effects import Effects
 from parley.coordinator.sessions.forking import Forks
+from parley.coordinator.sessions.group import Receipt
 from parley.coordinator.sessions.lanes import Turnstile
 from parley.coordinator.sessions.limits import Admission
 from parley.coordinator.sessions.store import Sessions
@@ -76,6 +78,12 @@ _YOUNG_S = 3.0
 for want of a worker."""
 
 
+_WHAT: dict[type, str] = {
+    CancelSession: "cancel", AnswerNow: "answer_now", DecideItem: "decide", GiveFeedback: "feedback", KeepNotes: "notes"
+}  # fmt: skip
+"""What a refusal calls a submission; any other is an opening."""
+
+
 def _addressed(subject: str) -> tuple[str, str, str]:
     """(channel, author, session) of a message on IN, INNER or TIMER."""
     with contextlib.suppress(subjects.BadSubject):
@@ -85,12 +93,24 @@ def _addressed(subject: str) -> tuple[str, str, str]:
     return subjects.parse_inbox(subject)
 
 
-class _Why(NamedTuple):
-    """Why an opening is refused."""
+T = TypeVar("T")
 
-    text: str
-    reason: str = "input"
-    """As it is counted."""
+
+class _Asked(NamedTuple):
+    """Who asks what: a submission, and where it came from."""
+
+    channel: str
+    author: str
+    sid: str
+    cause: str
+    what: str
+    """open | cancel | answer_now | decide | feedback | notes"""
+    delivery: Delivery
+
+    def is_own(self, opened: log.Opened) -> bool:
+        """Whether the session is the asker's: a client's own, or any session where an owner asks on a channel of his
+        own."""
+        return self.channel != CLIENT or opened.author == self.author
 
 
 class BadSessionId(SchemaError):
@@ -141,13 +161,12 @@ class Intake:
                 metrics.sessions_refused.labels(protocol=protocol, reason=reason)
         self._turnstile = Turnstile(_AT_ONCE)
         self._pulls = [
-            Pull(connection, stream, streams.MODERATORS, room=_ROOM, on_message=on_message, on_nobody=ensure_streams)
-            for stream, on_message in (
-                (streams.IN, self._on_submission),
-                (streams.INNER, self._on_word),
-                (streams.TIMER, self._on_fired),
+            Pull(
+                connection, stream, streams.MODERATORS, room=_ROOM, on_message=partial(self._take, place),
+                on_nobody=ensure_streams,
             )
-        ]
+            for place, stream in enumerate((streams.IN, streams.INNER, streams.TIMER))
+        ]  # fmt: skip
 
     async def start(self) -> None:
         """Begin to pull."""
@@ -168,17 +187,9 @@ class Intake:
         """Whether the loops that pull still run."""
         return all(pull.alive for pull in self._pulls)
 
-    def _on_submission(self, delivery: Delivery) -> None:
-        self._take(self._pulls[0], delivery, f"in:{delivery.seq}")
-
-    def _on_word(self, delivery: Delivery) -> None:
-        self._take(self._pulls[1], delivery, f"inner:{delivery.seq}")
-
-    def _on_fired(self, delivery: Delivery) -> None:
-        self._take(self._pulls[2], delivery, f"timer:{delivery.seq}")
-
-    def _take(self, pull: Pull, delivery: Delivery, cause: str) -> None:
+    def _take(self, place: int, delivery: Delivery) -> None:
         """Handle a submission. One that is already in hand, since this process is slow, gets a new subject to ack."""
+        pull, cause = self._pulls[place], f"{('in', 'inner', 'timer')[place]}:{delivery.seq}"
         if (in_hand := self._in_hand.get(cause)) is not None:
             in_hand[1].ack_subject = delivery.ack_subject
             pull.release()
@@ -221,7 +232,9 @@ class Intake:
                 raise BadSessionId(sid)
             submission: Submission = decode(delivery.data, Submission)  # type: ignore[arg-type]
             with logs.session(sid), tracing.process("in", delivery.subject, headers=delivery.headers, session=sid):
-                accepted = await self._submitted(channel, author, sid, cause, submission, delivery)
+                what = _WHAT.get(type(submission), "open")
+                asked = _Asked(channel, author, sid, cause, what, delivery)
+                accepted = await self._submitted(asked, submission)
         except (SchemaError, subjects.BadSubject) as error:
             return f"undecodable: {error}"
         except LocalFault as error:
@@ -262,38 +275,34 @@ class Intake:
                 return
         await self._asides.put("", delivery.subject[:200], cause, why, delivery.data, time.time_ns())
 
-    async def _submitted(
-        self, channel: str, author: str, sid: str, cause: str, submission: Submission, delivery: Delivery
-    ) -> bool:
+    async def _submitted(self, asked: _Asked, submission: Submission) -> bool:
         """Whether it was taken."""
-        if not may_submit(channel, submission):
-            return await self._refused(
-                sid, cause, "open", author, "", f"channel {channel} takes no {type(submission).__name__}"
-            )
+        author, sid, cause = asked.author, asked.sid, asked.cause
+        if not may_submit(asked.channel, submission):
+            why = f"channel {asked.channel} takes no {type(submission).__name__}"
+            return await self._refused(asked._replace(what="open"), why)
         match submission:
             case OpenSession():
-                if channel != SESSION:
+                if asked.channel != SESSION:
                     self._metrics.openings.labels(owner=self._metrics.owner(author)).inc()
-                return await self._open(channel, author, sid, cause, submission, delivery)
+                return await self._open(asked, submission)
             case ForkSession():
-                return await self._fork(author, sid, cause, submission, delivery)
+                return await self._fork(asked, submission)
             case CancelSession():
-                cancelled_by = log.Cancelled(author=author, reason=submission.reason[:500])
-                return await self._end(channel, author, sid, cause, "cancel", cancelled_by)
+                return await self._end(asked, log.Cancelled(author=author, reason=submission.reason[:500]))
             case AnswerNow():
-                return await self._end(channel, author, sid, cause, "answer_now", log.Hurried(author=author))
+                return await self._end(asked, log.Hurried(author=author))
             case TimerDue():
                 return await self._awaited.timer(sid, cause)
             case DecideItem():
-                return await self._decide(channel, author, sid, cause, submission)
+                return await self._decide(asked, submission)
             case GiveFeedback():
                 given = log.FeedbackGiven(
                     author=author, right=submission.right, answer=submission.answer, note=submission.note
                 )
-                return await self._afterwards(channel, author, sid, cause, "feedback", given)
+                return await self._afterwards(asked, given)
             case KeepNotes():
-                kept = log.NotesKept(author=author, notes=submission.notes)
-                return await self._afterwards(channel, author, sid, cause, "notes", kept)
+                return await self._afterwards(asked, log.NotesKept(author=author, notes=submission.notes))
             case TellSession():
                 event = log.Told(sender=author, kind=submission.kind, body=submission.body)
                 return await self._take_unasked(sid, f"tell:{author}:{submission.place}", event)
@@ -303,178 +312,177 @@ class Intake:
                 )
 
     async def _refused(
-        self, sid: str, cause: str, what: str, author: str, field: str, why: str, *, protocol: str = "unknown",
-        reason: str = "input", retry_s: float | msgspec.UnsetType = msgspec.UNSET,
+        self, asked: _Asked, why: str, field: str = "", *, protocol: str = "unknown", reason: str = "input",
+        retry_s: float | msgspec.UnsetType = msgspec.UNSET,
     ) -> bool:  # fmt: skip
         """Record the refusal. If an earlier delivery was taken, carry its effects out again; it counts as taken.
 
         `protocol`, `reason`: of an opening, as it is counted (parley.observability.metrics.REFUSALS)."""
         refused = log.Refused(
-            cause=cause, what=what, why=why, field=field, author=author, at_ns=self._clock.now_ns(), retry_s=retry_s
-        )
-        if await self._sessions.refuse(sid, refused):
-            if what == "open":
+            cause=asked.cause, what=asked.what, why=why, field=field, author=asked.author, at_ns=self._clock.now_ns(),
+            retry_s=retry_s,
+        )  # fmt: skip
+        if await self._sessions.refuse(asked.sid, refused):
+            if asked.what == "open":
                 self._metrics.sessions_refused.labels(protocol=protocol, reason=reason).inc()
             _LOGGER.info("refused: %s", why)
             return False
-        await self._sessions.reissue(sid, cause)
+        await self._sessions.reissue(asked.sid, asked.cause)
         return True
 
-    async def _end(
-        self, channel: str, author: str, sid: str, cause: str, what: str, event: log.Cancelled | log.Hurried
-    ) -> bool:
-        """End a session before its protocol does. A client ends what it opened; an owner, on a channel of its own, any
-        session."""
-        cached = await self._sessions.look(sid)
-        if channel == SESSION and cached.session is not None and cached.session.opened.parent != author:
-            return False
-        if channel == CLIENT and cached.session is not None:
-            opened = cached.session.opened
-            if opened.author != author:
-                why = f"session {sid} was opened by somebody else"
-                return await self._refused(sid, cause, what, author, "", why)
-            if opened.parent:
-                why = f"session {sid} runs beneath session {opened.parent}; end that one"
-                return await self._refused(sid, cause, what, author, "session", why)
-        if cached.session is None and cached.refused and (channel != CLIENT or cached.is_of(author)):
-            why = f"session {sid} was refused: {cached.refused}"
-            return await self._refused(sid, cause, what, author, "session", why)
-        receipt = await self._sessions.take(sid, cause, event)
-        if channel == SESSION and cached.session is not None:
-            return receipt.accepted  # it is over already, and nobody waits for an answer
-        return receipt.accepted or await self._refused(sid, cause, what, author, "", receipt.why)
+    async def _settled(self, asked: _Asked, event: log.Event, field: str = "") -> bool:
+        """Take an event, or record why it is refused."""
+        receipt = await self._sessions.take(asked.sid, asked.cause, event)
+        return receipt.accepted or await self._refused(asked, receipt.why, field)
 
-    async def _decide(self, channel: str, author: str, sid: str, cause: str, message: DecideItem) -> bool:
-        """Answer an item. A client may do so in what it opened; an owner, on a channel of its own, in any session."""
-        cached = await self._sessions.look(sid)
-        if channel == CLIENT and cached.session is not None and cached.session.opened.author != author:
-            return await self._refused(sid, cause, "decide", author, "", f"session {sid} was opened by somebody else")
+    async def _end(self, asked: _Asked, event: log.Cancelled | log.Hurried) -> bool:
+        """End a session before its protocol does."""
+        sid, cached = asked.sid, await self._sessions.look(asked.sid)
+        opened = None if cached.session is None else cached.session.opened
+        if asked.channel == SESSION and opened is not None:
+            if opened.parent != asked.author:
+                return False
+            # where it is over already, nobody waits for an answer
+            return (await self._sessions.take(sid, asked.cause, event)).accepted
+        if opened is not None and not asked.is_own(opened):
+            return await self._refused(asked, f"session {sid} was opened by somebody else")
+        if opened is not None and asked.channel == CLIENT and opened.parent:
+            why = f"session {sid} runs beneath session {opened.parent}; end that one"
+            return await self._refused(asked, why, "session")
+        if opened is None and cached.refused and (asked.channel != CLIENT or cached.is_of(asked.author)):
+            return await self._refused(asked, f"session {sid} was refused: {cached.refused}", "session")
+        return await self._settled(asked, event)
+
+    async def _decide(self, asked: _Asked, message: DecideItem) -> bool:
+        """Answer an item."""
+        cached = await self._sessions.look(asked.sid)
+        if cached.session is not None and not asked.is_own(cached.session.opened):
+            return await self._refused(asked, f"session {asked.sid} was opened by somebody else")
         try:
             seat = await self._joining(cached, message.choice)
         except Inadmissible as error:
-            return await self._refused(sid, cause, "decide", author, error.field, str(error))
-        event = log.Decided(item=message.item, choice=message.choice, note=message.note, author=author, seat=seat)
-        receipt = await self._sessions.take(sid, cause, event)
-        return receipt.accepted or await self._refused(sid, cause, "decide", author, "item", receipt.why)
+            return await self._refused(asked, str(error), error.field)
+        event = log.Decided(item=message.item, choice=message.choice, note=message.note, author=asked.author, seat=seat)
+        return await self._settled(asked, event, "item")
 
     async def _joining(self, cached: CachedSession, choice: str) -> Seat | msgspec.UnsetType:
-        """The seat of a member that is to join a session, as who serves it announces it; UNSET: nobody is. A member
-        that may still announce itself is waited for. Raises Inadmissible."""
+        """The seat of a member that is to join a session, as who serves it announces it; UNSET: nobody is. Raises
+        Inadmissible."""
         session, protocol = cached.session, cached.protocol
         act, _, name = choice.strip().partition(" ")
         if session is None or protocol is None or protocol.joining is None or session.closed or act != "add":
             return msgspec.UNSET
         queues = session.opened.queues or {}
-        while True:
+
+        async def seated() -> Seat:
             alive = self._presence.alive()
             there = {w.queue: w for w in taking_part({}, alive)} | {w.queue: w for w in taking_part(queues, alive)}
             workers = tuple(there.values())
-            try:
-                seat = protocol.joining(session.opened, session.settings, name.strip(), workers)
-                break
-            except Inadmissible:
-                remaining_s = self._unheard_s()
-                if remaining_s <= 0:
-                    raise
-                await self._presence.change(remaining_s)
-        seat = described(seat, workers, protocol)
+            assert protocol.joining is not None
+            seat = protocol.joining(session.opened, session.settings, name.strip(), workers)
+            return described(seat, workers, protocol)
+
+        seat = await self._once_heard(seated)
         return msgspec.structs.replace(seat, queue=queues.get(seat.queue, seat.queue))
 
-    async def _afterwards(
-        self, channel: str, author: str, sid: str, cause: str, what: str, event: log.FeedbackGiven | log.NotesKept
-    ) -> bool:
-        """Record what a person says of a closed session. A client says it of what it opened; an owner, on a channel of
-        its own, of any session. An open session takes none. This is checked first, so that it is never appended
-        together with the end."""
-        cached = await self._sessions.look(sid, fresh=True)
-        session = cached.session
-        if channel == CLIENT and session is not None and session.opened.author != author:
-            return await self._refused(sid, cause, what, author, "", f"session {sid} was opened by somebody else")
+    async def _once_heard(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """What it comes to: again and again, while a worker for whose want it is refused may still announce itself."""
+        while True:
+            try:
+                return await attempt()
+            except Inadmissible as error:
+                remaining_s = self._unheard_s()
+                if remaining_s <= 0 or not error.worker:
+                    raise
+                await self._presence.change(remaining_s)
+
+    async def _afterwards(self, asked: _Asked, event: log.FeedbackGiven | log.NotesKept) -> bool:
+        """Record what a person says of a closed session. An open session takes none. This is checked first, so that it
+        is never appended together with the end."""
+        session = (await self._sessions.look(asked.sid, fresh=True)).session
+        if session is not None and not asked.is_own(session.opened):
+            return await self._refused(asked, f"session {asked.sid} was opened by somebody else")
         if session is not None and not session.closed:
-            why = f"session {sid} is open: feedback is on what it came to"
-            return await self._refused(sid, cause, what, author, "session", why)
-        receipt = await self._sessions.take(sid, cause, event)
-        return receipt.accepted or await self._refused(sid, cause, what, author, "session", receipt.why)
+            why = f"session {asked.sid} is open: feedback is on what it came to"
+            return await self._refused(asked, why, "session")
+        return await self._settled(asked, event, "session")
 
     async def _take_unasked(self, sid: str, cause: str, event: log.Event) -> bool:
         """Take what another session says: its moderator vouches for it, and nobody asks what became of it. A standing
         session that does not exist yet is opened first."""
         if sid in STANDING and (await self._sessions.look(sid)).session is None:
-            await self._sessions.open(sid, "standing", admit(STANDING[sid], _standing(sid), (), 0, ""))
+            request = OpenSession(question=f"The moderators' own session {sid}.", protocol=STANDING[sid].name)
+            await self._sessions.open(sid, "standing", admit(STANDING[sid], request, (), 0, ""))
         receipt = await self._sessions.take(sid, cause, event)
         if not receipt.accepted:
             _LOGGER.info("not taken: %s", receipt.why, extra={"cause": cause})
         return receipt.accepted
 
-    async def _open(
-        self, channel: str, author: str, sid: str, cause: str, request: OpenSession, delivery: Delivery
-    ) -> bool:
+    async def _open(self, asked: _Asked, request: OpenSession) -> bool:
         """Open a session. Only for a child is it asked first whether it exists: for others the append would be
         refused."""
-        if channel == SESSION:
-            cached = await self._sessions.look(sid, fresh=True)
-            if cause in cached.causes:
-                await self._sessions.reissue(sid, cause)
+        if asked.channel == SESSION:
+            cached = await self._sessions.look(asked.sid, fresh=True)
+            if asked.cause in cached.causes:
+                await self._sessions.reissue(asked.sid, asked.cause)
                 return True
-            return await self._open_child(author, sid, cause, request, cached, delivery.headers)
+            return await self._open_child(asked, request, cached)
         if request.parent:
             why = f"parent: got {request.parent!r}, but sessions beneath others are opened by moderators"
-            return await self._refused(sid, cause, "open", author, "parent", why)
-        if is_synthetic(request.continues) and author == METRICS:
+            return await self._refused(asked, why, "parent")
+        if is_synthetic(request.continues) and asked.author == METRICS:
             await self._sessions.remove(request.continues)
-        if not_now := self._not_now(sid, author, request.expires_s, delivery):
-            protocol = request.protocol if request.protocol in self._protocols else "unknown"
-            return await self._refused(
-                sid, cause, "open", author, "session", not_now.text, protocol=protocol, reason=not_now.reason
-            )
-        return not await self._opened(sid, cause, request, author, author, delivery.headers)
+        protocol = request.protocol if request.protocol in self._protocols else "unknown"
+        if (taken := await self._not_now(asked, request.expires_s, protocol)) is not None:
+            return taken
+        return not await self._opened(asked, request, asked.author)
 
-    def _not_now(self, sid: str, author: str, expires_s: float | msgspec.UnsetType, delivery: Delivery) -> _Why | None:
-        """Why a client may not open a session under this id, or not any more; None: it may."""
+    async def _not_now(
+        self, asked: _Asked, expires_s: float | msgspec.UnsetType, protocol: str = "unknown"
+    ) -> bool | None:
+        """Refuse what a client may not open under this id, or not any more, as `_refused` does. None: it may."""
+        sid, why, reason = asked.sid, "", "input"
+        late_s = (self._clock.now_ns() - asked.delivery.stored_ns) / 1e9 - (expires_s or 0.0)  # by the server's clock
         if is_child_id(sid):
-            return _Why(f"session: got {sid!r}, but ids that end in -c and a number are of sessions beneath others")
-        if is_synthetic(sid) != (author == METRICS):
-            return _Why(f"session: got {sid!r}, but ids that begin with {METRICS}- are of `parley metrics` alone")
-        if expires_s is msgspec.UNSET:
-            return None
-        late_s = (self._clock.now_ns() - delivery.stored_ns) / 1e9 - expires_s  # by the server's clock alone
-        if late_s <= 0:
-            return None
-        return _Why(f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s", "late")
+            why = f"session: got {sid!r}, but ids that end in -c and a number are of sessions beneath others"
+        elif is_synthetic(sid) != (asked.author == METRICS):
+            why = f"session: got {sid!r}, but ids that begin with {METRICS}- are of `parley metrics` alone"
+        elif expires_s is not msgspec.UNSET and late_s > 0:
+            why = f"the asker has given up: nobody has waited for this session since {late_s:,.1f} s"
+            reason = "late"
+        return await self._refused(asked, why, "session", protocol=protocol, reason=reason) if why else None
 
     def _unheard_s(self) -> float:
         """Seconds in which a missing worker may still announce itself; 0 or less: it is not there."""
         return _YOUNG_S - self._presence.unbroken_s()
 
-    async def _fork(self, author: str, sid: str, cause: str, request: ForkSession, delivery: Delivery) -> bool:
+    async def _fork(self, asked: _Asked, request: ForkSession) -> bool:
         """Open a session that carries on the record of another session of the same client."""
-        if not_now := self._not_now(sid, author, request.expires_s, delivery):
-            return await self._refused(sid, cause, "open", author, "session", not_now.text, reason=not_now.reason)
+        sid, cause = asked.sid, asked.cause
+        if (taken := await self._not_now(asked, request.expires_s)) is not None:
+            return taken
         if cause in (await self._sessions.look(sid, fresh=True)).causes:
             await self._sessions.reissue(sid, cause)
             return True
-        while True:
-            try:
-                wanted = await self._forks.wanted(sid, author, request, lambda: tracing.begin(sid, delivery.headers))
-                receipt = await self._sessions.open(sid, cause, wanted.opened, wanted)
-            except PayloadTooLarge as error:
-                why = f"round: the record up to the end of the round does not fit one message: {error}"
-                return await self._refused(sid, cause, "open", author, "round", why)
-            except (Inadmissible, briefing.Leak, LocalFault, InvalidValue) as error:
-                remaining_s = self._unheard_s()
-                if remaining_s > 0 and isinstance(error, Inadmissible) and error.worker:
-                    await self._presence.change(remaining_s)
-                    continue
-                return await self._refused(
-                    sid, cause, "open", author, getattr(error, "field", ""), str(error), reason=_reason(error)
-                )
-            return receipt.accepted or await self._refused(sid, cause, "open", author, "session", receipt.why)
 
-    async def _open_child(
-        self, parent: str, sid: str, cause: str, request: OpenSession, cached: CachedSession, headers: Mapping[str, str]
-    ) -> bool:
+        async def attempt() -> Receipt:
+            trace = partial(tracing.begin, sid, asked.delivery.headers)
+            wanted = await self._forks.wanted(sid, asked.author, request, trace)
+            return await self._sessions.open(sid, cause, wanted.opened, wanted)
+
+        try:
+            receipt = await self._once_heard(attempt)
+        except PayloadTooLarge as error:
+            why = f"round: the record up to the end of the round does not fit one message: {error}"
+            return await self._refused(asked, why, "round")
+        except (Inadmissible, briefing.Leak, LocalFault, InvalidValue) as error:
+            return await self._refused(asked, str(error), getattr(error, "field", ""), reason=_reason(error))
+        return receipt.accepted or await self._refused(asked, receipt.why, "session")
+
+    async def _open_child(self, asked: _Asked, request: OpenSession, cached: CachedSession) -> bool:
         """Open a child of a session that still waits for it: in its opener's name, and with its documents if it says
         so. A child that can never be opened, or is over without a trace, ends at once."""
+        sid, parent = asked.sid, asked.author
         above = (await self._sessions.look(parent, fresh=True)).session
         if above is None or sid not in above.children:
             return False
@@ -488,83 +496,65 @@ class Intake:
             wanted = (d for d in above.opened.documents if d.name in only or d.background is True)
             documents = tuple(msgspec.structs.replace(d, holders=()) for d in wanted)
             request = msgspec.structs.replace(request, documents=(*documents, *request.documents))
-        request, owner = msgspec.structs.replace(request, queues=above.opened.queues or {}), above.opened.author
-        why = cached.refused_by(parent, "open") or await self._opened(sid, cause, request, parent, owner, headers)
+        request = msgspec.structs.replace(request, queues=above.opened.queues or {})
+        why = cached.refused_by(parent, "open") or await self._opened(asked, request, above.opened.author)
         if why:
             ended = SessionEnded(protocol=request.protocol, status="refused", why=why)
             await self._effects.tell_ended(sid, parent, ended)
         return not why
 
-    async def _opened(
-        self, sid: str, cause: str, request: OpenSession, asker: str, author: str, headers: Mapping[str, str]
-    ) -> str:
-        """Open it. Empty, or why it was refused, which is recorded.
-
-        Parameters
-        ----------
-        asker, author
-            Who hears of a refusal; whose session it is.
-        headers
-            Of the request, with the asker's trace.
-        """
+    async def _opened(self, asked: _Asked, request: OpenSession, author: str) -> str:
+        """Open it in the name of this author. Empty, or why it was refused, which is recorded."""
+        sid = asked.sid
         protocol = self._protocols.get(request.protocol)
-        if protocol is None and sid not in STANDING:
-            self._unreadable.leave_opening(sid, cause, request.protocol)
-        if protocol is None or protocol.standing or sid in STANDING:
+        if sid in STANDING:
+            why = f"session {sid} is the moderators' own"
+            await self._refused(asked, why, "session")
+            return why
+        if protocol is None:
+            self._unreadable.leave_opening(sid, asked.cause, request.protocol)
+        if protocol is None or protocol.standing:
             known = ", ".join(sorted(name for name, p in self._protocols.items() if not p.standing))
             why = f"protocol: got {request.protocol[:80]!r}, known are {known}"
-            if sid in STANDING:
-                why = f"session {sid} is the moderators' own"
-            field = "session" if sid in STANDING else "protocol"
-            await self._refused(sid, cause, "open", asker, field, why, protocol="unknown")
+            await self._refused(asked, why, "protocol")
             return why
-        if asker != author:
-            return await self._granted(sid, cause, protocol, request, asker, author, headers)
+        if asked.author != author:
+            return await self._granted(asked, protocol, request, author)
         over = await self._admission.over(author)
         if over is not None:
             await self._refused(
-                sid, cause, "open", asker, over.limit, over.why, protocol=protocol.name, reason=over.limit,
-                retry_s=over.retry_s,
-            )  # fmt: skip
+                asked, over.why, over.limit, protocol=protocol.name, reason=over.limit, retry_s=over.retry_s
+            )
             return over.why
         why = "it was not stored"
         try:
-            why = await self._granted(sid, cause, protocol, request, asker, author, headers)
+            why = await self._granted(asked, protocol, request, author)
         finally:
             self._admission.left(author, opened=not why)
         return why
 
-    async def _granted(
-        self, sid: str, cause: str, protocol: Protocol, request: OpenSession, asker: str, author: str,
-        headers: Mapping[str, str],
-    ) -> str:  # fmt: skip
+    async def _granted(self, asked: _Asked, protocol: Protocol, request: OpenSession, author: str) -> str:
         """Open what is within all limits. Empty, or why it was refused, which is recorded."""
         seed = request.seed if request.seed is not None else secrets.randbits(53)
-        trace = tracing.begin(sid, headers)
-        while True:
-            try:
-                opened = await self._admitted(protocol, request, seed, author, trace)
-                receipt = await self._sessions.open(sid, cause, opened)
-            except (Inadmissible, briefing.Leak, LocalFault) as error:
-                remaining_s = self._unheard_s()
-                if remaining_s > 0 and isinstance(error, Inadmissible) and error.worker:
-                    await self._presence.change(remaining_s)
-                    continue
-                await self._refused(
-                    sid, cause, "open", asker, getattr(error, "field", ""), str(error), protocol=protocol.name,
-                    reason=_reason(error),
-                )  # fmt: skip
-                return str(error)
-            except (BusError, BrokenLog):
-                raise
-            except Exception as error:
-                _LOGGER.exception("protocol %s failed as it opened", protocol.name)
-                why = f"the code of protocol {protocol.name} failed: {where(error)}"
-                await self._refused(sid, cause, "open", asker, "protocol", why, protocol=protocol.name, reason="fault")
-                return why
-            if not receipt.accepted:
-                await self._refused(sid, cause, "open", asker, "session", receipt.why, protocol=protocol.name)
-            return receipt.why
+        trace = tracing.begin(asked.sid, asked.delivery.headers)
+
+        async def attempt() -> Receipt:
+            opened = await self._admitted(protocol, request, seed, author, trace)
+            return await self._sessions.open(asked.sid, asked.cause, opened)
+
+        field, reason = "session", "input"
+        try:
+            why = (await self._once_heard(attempt)).why
+        except (Inadmissible, briefing.Leak, LocalFault) as error:
+            why, field, reason = str(error), getattr(error, "field", ""), _reason(error)
+        except (BusError, BrokenLog):
+            raise
+        except Exception as error:
+            _LOGGER.exception("protocol %s failed as it opened", protocol.name)
+            why, field, reason = f"the code of protocol {protocol.name} failed: {where(error)}", "protocol", "fault"
+        if why:
+            await self._refused(asked, why, field, protocol=protocol.name, reason=reason)
+        return why
 
     async def _admitted(
         self, protocol: Protocol, request: OpenSession, seed: int, author: str, trace: str
@@ -593,7 +583,3 @@ class Intake:
 def _reason(error: Exception) -> str:
     """Why an opening is refused, as it is counted: nobody can answer it, or it is not in order."""
     return "worker" if isinstance(error, Inadmissible) and (error.worker or error.field == "seats") else "input"
-
-
-def _standing(sid: str) -> OpenSession:
-    return OpenSession(question=f"The moderators' own session {sid}.", protocol=STANDING[sid].name)

@@ -75,7 +75,8 @@ def joining(opened: log.Opened, settings: Settings, name: str, workers: tuple[An
         seated = {s.seat for s in opened.seats}
         others = ", ".join(queue for queue in free if queue not in seated) or "nobody"
         why = f"seat {name[:64]}: no worker is alive for role {PANELIST} on queue {name[:64]}"
-        raise Inadmissible("choice", f"{why}; alive without a seat: {others}; start one: parley agent {name[:64]}")
+        why += f"; alive without a seat: {others}; start one: parley agent {name[:64]}"
+        raise Inadmissible("choice", why, worker=True)
     if away := next((w.no_server for w in workers if w.queue == name and w.no_server), ""):
         raise Inadmissible("choice", f"seat {name}: {away}")
     return _weighed(Seat(seat=name, role=PANELIST, queue=name), opened.question, settings, workers)
