@@ -9,7 +9,7 @@ such turns of the session have taken, and room beside it.
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -207,6 +207,19 @@ def total(parts: Iterable[Reservation]) -> Reservation:
 _UNUSED = SeatUsage()
 
 
+def seat_usage(used: Usage | ResultUsage, turns: int) -> SeatUsage:
+    """What was used, as a row of a seat."""
+    return SeatUsage(
+        turns=turns,
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        calls=used.calls,
+        cost_usd=used.cost_usd,
+        cached_tokens=used.cached_tokens or msgspec.UNSET,
+        unpriced=bool(used.unpriced) or msgspec.UNSET,
+    )
+
+
 class Ledger(msgspec.Struct, frozen=True, kw_only=True):
     """What a session has used so far."""
 
@@ -229,16 +242,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 
     def add(self, seat: str, usage: Usage, answered: bool) -> "Ledger":
         """Book what a turn reported."""
-        old = self.by_seat.get(seat, _UNUSED)
-        new = SeatUsage(
-            turns=old.turns + answered,
-            input_tokens=old.input_tokens + usage.input_tokens,
-            output_tokens=old.output_tokens + usage.output_tokens,
-            calls=old.calls + usage.calls,
-            cost_usd=old.cost_usd + usage.cost_usd,
-            cached_tokens=(old.cached_tokens or 0) + (usage.cached_tokens or 0) or msgspec.UNSET,
-            unpriced=bool(old.unpriced or usage.unpriced) or msgspec.UNSET,
-        )
+        new = self.by_seat.get(seat, _UNUSED) + seat_usage(usage, turns=int(answered))
         return msgspec.structs.replace(
             self,
             turns=self.turns + answered,
@@ -255,15 +259,7 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
         if ended.result is None:
             return self
         used = ended.result.usage
-        row = SeatUsage(
-            turns=used.turns,
-            input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens,
-            calls=used.calls,
-            cost_usd=used.cost_usd,
-            cached_tokens=used.cached_tokens,
-            unpriced=used.unpriced,
-        )
+        row = seat_usage(used, turns=used.turns)
         lost = Reservation(used.unaccounted_tokens, ended.unaccounted_calls, ended.unaccounted_cost_usd)
         return msgspec.structs.replace(
             self,
@@ -275,32 +271,26 @@ class Ledger(msgspec.Struct, frozen=True, kw_only=True):
 
     def report(self, everybody: Iterable[str] = ()) -> ResultUsage:
         """The figures of the result frame; seats of `everybody` that used nothing are there with zeros."""
-        unused = {seat: SeatUsage() for seat in everybody}
-        seats = self.by_seat.values()
+        used = sum(self.by_seat.values(), _UNUSED)
         return ResultUsage(
             turns=self.turns,
-            calls=sum(s.calls for s in seats),
-            input_tokens=sum(s.input_tokens for s in seats),
-            output_tokens=sum(s.output_tokens for s in seats),
+            calls=used.calls,
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
             estimated=self.estimated,
-            cost_usd=sum(s.cost_usd for s in seats),
+            cost_usd=self.used().cost_usd,
             unaccounted_turns=self.unaccounted_turns,
             unaccounted_tokens=self.lost.tokens,
-            by_seat=dict(sorted({**unused, **self.by_seat}.items())),
-            **_beside(seats),
+            by_seat=dict(sorted({**dict.fromkeys(everybody, _UNUSED), **self.by_seat}.items())),
+            cached_tokens=used.cached_tokens,
+            unpriced=used.unpriced,
         )
 
 
-def _beside(parts: Iterable[Usage | SeatUsage]) -> dict[str, Any]:
-    """What is told of tokens and cost where there is something to tell."""
-    cached, unpriced = 0, False
-    for s in parts:
-        cached += s.cached_tokens or 0
-        unpriced = unpriced or bool(s.unpriced)
-    return {"cached_tokens": cached or msgspec.UNSET, "unpriced": unpriced or msgspec.UNSET}
-
-
-def shortfall(budget: Budget, ledger: Ledger, reserved: Reservation, more: Reservation) -> str:
+def shortfall(
+    budget: Budget, ledger: Ledger, reserved: Reservation, more: Reservation,
+    words: str = "the next turns may take {wants}",
+) -> str:  # fmt: skip
     """Empty if `more` fits beside what is used, lost and reserved; else which limit it would pass, with the figures."""
     bound = ledger.used() + ledger.lost + reserved
     for name, limit, has, wants in (
@@ -309,10 +299,8 @@ def shortfall(budget: Budget, ledger: Ledger, reserved: Reservation, more: Reser
         ("cost_usd", budget.cost_usd, bound.cost_usd, more.cost_usd),
     ):
         if limit is not None and wants and has + wants > limit * (1 + 1e-12):
-            return (
-                f"budget.{name}: limit {figure(limit)}, used or reserved {figure(has)}, "
-                f"the next turns may take {figure(wants)}"
-            )
+            told = words.format(wants=figure(wants))
+            return f"budget.{name}: limit {figure(limit)}, used or reserved {figure(has)}, {told}"
     return ""
 
 
@@ -323,18 +311,8 @@ def most_calls(most: int, least: int, fits: Callable[[int], bool]) -> int:
 
 def nothing_left(budget: Budget, ledger: Ledger, reserved: Reservation, among: int = 1) -> str:
     """Which limit leaves nothing for so many sessions beneath this one; empty if all do."""
-    bound = ledger.used() + ledger.lost + reserved
-    for name, limit, has, least in (
-        ("tokens", budget.tokens, bound.tokens, 1),
-        ("calls", budget.calls, bound.calls, 1),
-        ("cost_usd", budget.cost_usd, bound.cost_usd, 1e-9),
-    ):
-        if limit is not None and limit - has < least * among:
-            return (
-                f"budget.{name}: limit {figure(limit)}, used or reserved {figure(has)}, "
-                "nothing is left for another session"
-            )
-    return ""
+    least = Reservation(1, 1, 1e-9).times(among)
+    return shortfall(budget, ledger, reserved, least, "nothing is left for another session")
 
 
 def lend(

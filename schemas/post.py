@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import msgspec
 
 from parley.schemas.folders.notes import Memory
-from parley.schemas.wire import Json, SchemaError, decode, encode
+from parley.schemas.wire import Json, decode, decode_or_none, encode
 
 CLOSED = "closed"
 """Kind of the last post of a session, on `control`."""
@@ -260,7 +260,4 @@ class _Kinded(Protocol):
 def decode_body(post: _Kinded, kinds: Mapping[str, type]) -> Any:
     """The body as the type of the post's kind; None for a kind that is absent, or what another version wrote."""
     wanted = kinds.get(post.kind)
-    try:
-        return None if wanted is None else decode(post.body, wanted)
-    except SchemaError:
-        return None
+    return None if wanted is None else decode_or_none(post.body, wanted)

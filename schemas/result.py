@@ -36,6 +36,17 @@ class SeatUsage(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     unpriced: bool | msgspec.UnsetType = msgspec.UNSET
     """Of some of it no price is known, and the cost is without that."""
 
+    def __add__(self, other: "SeatUsage") -> "SeatUsage":
+        return SeatUsage(
+            turns=self.turns + other.turns,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            calls=self.calls + other.calls,
+            cost_usd=self.cost_usd + other.cost_usd,
+            cached_tokens=(self.cached_tokens or 0) + (other.cached_tokens or 0) or msgspec.UNSET,
+            unpriced=bool(self.unpriced or other.unpriced) or msgspec.UNSET,
+        )
+
 
 class ResultUsage(msgspec.Struct, frozen=True, kw_only=True):
     """What the session used."""

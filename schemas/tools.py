@@ -11,8 +11,6 @@ from parley.schemas.wire import at_most, not_empty, one_line
 
 _SHOWN = 80
 """Characters of the argument that a call is told by."""
-_BEFORE = re.compile(r"exit status (?!0\b)\d{1,3}(?=, after )")
-"""How the result of a command began that did not succeed, before `ended` was recorded."""
 _MOST_ENDED = 240
 """Characters of how a command ended."""
 _TELLING = ("path", "command", "pattern", "text", "query", "patch", "folder", "name")
@@ -47,7 +45,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def passed(self) -> bool:
         """It was made, and the command that it ran, if any, succeeded."""
-        return self.ok and self.ended in (UNSET, PASSED) and not (self.ended is UNSET and _BEFORE.match(self.result))
+        return self.ok and self.ended in (UNSET, PASSED)
 
 
 class LookUpResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,8 +106,7 @@ def ended_words(call: ToolCall) -> str:
     if call.passed:
         return "ok"
     if isinstance(call.ended, UnsetType):
-        before = _BEFORE.match(call.result) if call.ok else None
-        return before[0] if before else "failed"
+        return "failed"
     text = " ".join(call.ended.split())[:_MOST_ENDED]
     return text if text and text != PASSED else "failed"
 

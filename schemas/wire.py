@@ -112,6 +112,14 @@ def decode(data: bytes | bytearray | memoryview | msgspec.Raw, as_type: type[T])
         raise Undecodable(name, "its lists and objects are nested too deep" if deep else str(error)) from error
 
 
+def decode_or_none(data: bytes | msgspec.Raw, as_type: type[T]) -> T | None:
+    """The message; None for what is not of that form, such as another release may write."""
+    try:
+        return decode(data, as_type)
+    except SchemaError:
+        return None
+
+
 def nested_too_deep(data: bytes) -> bool:
     """Whether a JSON text has more than MAX_DEPTH lists and objects within each other, closed or not."""
     if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:

@@ -7,12 +7,11 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from datetime import datetime
-from typing import Any, Self
+from typing import Any
 
 from parley.bus import streams, subjects
 from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, BusError
-from parley.bus.library import cancelled
 from parley.bus.log import LOG
 from parley.observability.outcomes import Outcomes
 
@@ -63,24 +62,16 @@ class Ages:
 
 
 class BusState:
-    """Looks at the bus again and again, and exposes what it says. An async context manager."""
+    """Looks at the bus again and again, and exposes what it says."""
 
     def __init__(self, connection: Connection, outcomes: Outcomes, monitor: str = "") -> None:
         self._connection = connection
         self._outcomes = outcomes
         self._monitor = monitor.rstrip("/")
         self._ages = Ages()
-        self._task: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._run())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._task is not None:
-            await cancelled(self._task)
-
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Look until cancelled."""
         while True:
             try:
                 await self.look()

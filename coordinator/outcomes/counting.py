@@ -13,7 +13,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
 from typing import Self
 
 import msgspec
@@ -56,7 +55,7 @@ class _Tombstone(msgspec.Struct, frozen=True):
 
 
 class Counting:
-    """One copy of the service's counting half. An async context manager."""
+    """One copy of the service's counting half."""
 
     def __init__(
         self,
@@ -80,18 +79,9 @@ class Counting:
         self._tombstones: dict[int, _Tombstone] = {}
         """Place of an erased session's opening or closing -> what is left of it."""
         self._tombstones_to = 0
-        self._task: asyncio.Task[None] | None = None
         self._why = "it has not read its checkpoint yet"
 
     # -- life
-    async def __aenter__(self) -> Self:
-        self._task = asyncio.create_task(self._run())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._task is not None:
-            await cancelled(self._task)
-
     @property
     def ready(self) -> str | None:
         """None while it counts, else why not."""
@@ -115,7 +105,8 @@ class Counting:
                 return self._stored
             await self._commit()
 
-    async def _run(self) -> None:
+    async def run(self) -> None:
+        """Count until cancelled."""
         while True:
             try:
                 if self._fold is None:
@@ -297,16 +288,15 @@ class MetricsService:
         )
         self._bus = BusState(connection, outcomes, monitor)
         self._asking = Asking(connection, outcomes, protocols, EVERY_S if asks else 0.0)
-        self._stack = AsyncExitStack()
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def __aenter__(self) -> Self:
-        await self._stack.enter_async_context(self._counting)
-        await self._stack.enter_async_context(self._bus)
-        await self._stack.enter_async_context(self._asking)
+        self._tasks = [asyncio.create_task(part.run()) for part in (self._counting, self._bus, self._asking)]
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._stack.aclose()
+        for task in self._tasks:
+            await cancelled(task)
 
     @property
     def ready(self) -> str | None:

@@ -1,14 +1,12 @@
 """What one session adds to the totals when it closes, from its whole log. Pure.
 
-What every protocol's sessions have is read off the entries, as every release writes them; what its protocol measured,
-off the state to which the machine of its version replays them. Where no machine can, that part is left out."""
+What every protocol's sessions have is read off the entries; what its protocol measured, off the state to which the
+machine of its version replays them. Where no machine can, that part is left out."""
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
-
-import msgspec
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from parley.coordinator.budget import booked
 from parley.coordinator.estimate import estimate
@@ -20,42 +18,21 @@ from parley.coordinator.transition_builder import TransitionBuilder
 from parley.observability.outcomes import OUTCOMES, PROTOCOL
 from parley.schemas import log
 from parley.schemas.past_sessions.fork import CAUSE, Fork
+from parley.schemas.post import CLOSED
 from parley.schemas.result import Result
 from parley.schemas.session import Seat
 from parley.schemas.stops import PROTOCOL_FAULT, STOPS, VERSION_LOST
 from parley.schemas.turn import Usage
-from parley.schemas.wire import SchemaError, decode
+from parley.schemas.wire import decode_or_none
 
 _LOGGER = logging.getLogger(__name__)
 Protocols = Mapping[str, Protocol]
-_FEEDBACK = str(log.FeedbackGiven.__struct_config__.tag)
+_KINDS = ("input", "output")
+_BY_MODEL = ("cached_tokens_total", "cost_usd_total", "unpriced_tokens_total")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
 """W3C's, as a session's opening has it."""
 NOT_EARLY = ("round_limit", "budget", "unanswered", "quorum")
 """Reasons of a protocol's own for which a debate does not stop because it has come to an end."""
-
-
-class _Entry(msgspec.Struct, frozen=True):
-    """As much of an entry as every release writes."""
-
-    n: int
-    at_ns: int
-    event: msgspec.Raw
-    commands: tuple[msgspec.Raw, ...] = ()
-    cause: str = ""
-
-
-class _Tagged(msgspec.Struct, frozen=True):
-    t: str = ""
-    kind: str = ""
-    """Of a post."""
-
-
-class _Opening(msgspec.Struct, frozen=True):
-    protocol: str = ""
-    fork: Fork | None = None
-    seats: tuple[Seat, ...] = ()
-    trace: str = ""
 
 
 class Call(NamedTuple):
@@ -68,7 +45,7 @@ class Call(NamedTuple):
 
 
 class Record:
-    """What the entries of a closed session say, of whatever release they are."""
+    """What the entries of a closed session say, also where no machine of this release replays them."""
 
     def __init__(self, entries: Sequence[bytes]) -> None:
         self.protocol = ""
@@ -81,10 +58,8 @@ class Record:
         self.calls: list[Call] = []
         self._seats: dict[str, Seat] = {}
         self._asks: dict[str, log.Ask] = {}
-        for data in entries:
-            entry = _decode_or_none(data, _Entry)
-            if entry is not None:
-                self._take(entry)
+        for entry in _read(entries):
+            self._take(entry)
 
     @property
     def reason(self) -> str:
@@ -102,29 +77,24 @@ class Record:
         match = _TRACEPARENT.fullmatch(self._trace)
         return Traced(match[1], self.closed_ns) if match else None
 
-    def _take(self, entry: _Entry) -> None:
-        event = _decode_or_none(entry.event, _Tagged) or _Tagged()
+    def _take(self, entry: log.Entry) -> None:
+        event = entry.event
         self.opened_ns = self.opened_ns or entry.at_ns
         self.closed_ns = entry.at_ns
-        if event.t == "opened":
-            opening = _decode_or_none(entry.event, _Opening) or _Opening()
-            self.protocol, self._trace = opening.protocol, opening.trace
-            self.fork = opening.fork
-            if opening.fork is not None:  # its own time begins where what it carries ends
-                self.opened_ns += round(opening.fork.seconds * 1e9)
-            self._seats = {s.seat: s for s in opening.seats}
-        elif event.t == "replied":
-            self._replied(entry, _decode_or_none(entry.event, log.Replied))
-        elif event.t == "child_ended":
-            child = _decode_or_none(entry.event, log.ChildEnded)
-            if child is not None and child.ended.result is not None:
-                self.unaccounted -= child.ended.result.usage.unaccounted_turns
+        if isinstance(event, log.Opened):
+            self.protocol, self._trace = event.protocol, event.trace or ""
+            if event.fork:  # its own time begins where what it carries ends
+                self.fork = event.fork
+                self.opened_ns += round(event.fork.seconds * 1e9)
+            self._seats = {s.seat: s for s in event.seats}
+        elif isinstance(event, log.Replied):
+            self._replied(entry, event)
+        elif isinstance(event, log.ChildEnded) and event.ended.result is not None:
+            self.unaccounted -= event.ended.result.usage.unaccounted_turns
         for index, command in enumerate(entry.commands):
-            self._command(entry.n, index, command)
+            self._command(f"{entry.n}-{index}", command)
 
-    def _replied(self, entry: _Entry, reply: log.Replied | None) -> None:
-        if reply is None:
-            return
+    def _replied(self, entry: log.Entry, reply: log.Replied) -> None:
         ask, usage = self._asks.get(reply.turn), reply.usage
         if ask is not None and ask.seat in self._seats:
             usage = booked(self._seats[ask.seat], ask.caps, usage, person=bool(ask.queue))
@@ -132,42 +102,37 @@ class Record:
             usage = Usage()  # another session paid
         self.calls.append(Call(entry.at_ns, reply.model, usage))
 
-    def _command(self, n: int, index: int, command: msgspec.Raw) -> None:
-        tag = _decode_or_none(command, _Tagged) or _Tagged()
-        match tag.t:
-            case "ask" if (ask := _decode_or_none(command, log.Ask)) is not None:
-                self._asks[f"{n}-{index}"] = ask
-            case "invite" if (invited := _decode_or_none(command, log.Invite)) is not None:
-                self._seats.setdefault(invited.seat.seat, invited.seat)
-            case "close":
-                self.close = _decode_or_none(command, log.Close)
-            case "say" if (say := _decode_or_none(command, log.Say)) is not None:
-                self.rounds = max(self.rounds, say.round)
-                if tag.kind == "closed" and say.channel == "control":
-                    self.result = _decode_or_none(say.body, Result)
+    def _command(self, place: str, command: log.Command) -> None:
+        match command:
+            case log.Ask():
+                self._asks[place] = command
+            case log.Invite():
+                self._seats.setdefault(command.seat.seat, command.seat)
+            case log.Close():
+                self.close = command
+            case log.Say():
+                self.rounds = max(self.rounds, command.round)
+                if command.kind == CLOSED and command.channel == "control":
+                    self.result = decode_or_none(command.body, Result)
                     if self.result is not None:
                         self.unaccounted += self.result.usage.unaccounted_turns
+
+
+def _read(entries: Iterable[bytes]) -> Iterator[log.Entry]:
+    """The entries, without those that this release cannot read."""
+    return (entry for entry in (decode_or_none(data, log.Entry) for data in entries) if entry is not None)
 
 
 def expected(data: bytes) -> Iterator[Sample]:
     """Numbers of the models of seats that this entry seats, with 0: they are there before the session ends, so that a
     rate sees a model's first tokens."""
-    entry = _decode_or_none(data, _Entry)
-    if entry is None:
-        return
-    begins = (_decode_or_none(entry.event, _Tagged) or _Tagged()).t == "opened"
-    opening = (begins and _decode_or_none(entry.event, _Opening)) or _Opening()
-    invited = (
-        _decode_or_none(c, log.Invite)
-        for c in entry.commands
-        if (_decode_or_none(c, _Tagged) or _Tagged()).t == "invite"
-    )
-    for seat in (*opening.seats, *(i.seat for i in invited if i is not None)):
-        if seat.metered:
-            model = {"model": seat.model}
-            yield from (Sample("tokens_total", {**model, "kind": k, "estimated": "no"}, 0) for k in ("input", "output"))
-            counted = ("cached_tokens_total", "cost_usd_total", "unpriced_tokens_total")
-            yield from (Sample(name, model, 0) for name in counted)
+    for entry in _read([data]):
+        seated = entry.event.seats if isinstance(entry.event, log.Opened) else ()
+        for seat in (*seated, *(c.seat for c in entry.commands if isinstance(c, log.Invite))):
+            if seat.metered:
+                model = {"model": seat.model}
+                yield from (Sample("tokens_total", {**model, "kind": k, "estimated": "no"}, 0) for k in _KINDS)
+                yield from (Sample(name, model, 0) for name in _BY_MODEL)
 
 
 def is_convergence(reason: str) -> bool:
@@ -178,14 +143,12 @@ def is_convergence(reason: str) -> bool:
 
 def ends(data: bytes) -> bool:
     """Whether an entry closes its session."""
-    entry = _decode_or_none(data, _Entry)
-    return entry is not None and any((_decode_or_none(c, _Tagged) or _Tagged()).t == "close" for c in entry.commands)
+    return any(isinstance(c, log.Close) for entry in _read([data]) for c in entry.commands)
 
 
 def is_carried(data: bytes) -> bool:
     """Whether an entry repeats one of the record that its session carries on."""
-    entry = _decode_or_none(data, _Entry)
-    return entry is not None and entry.cause.startswith(CAUSE)
+    return any(entry.cause.startswith(CAUSE) for entry in _read([data]))
 
 
 def count(fold: Fold, protocols: Protocols, sid: str, entries: Sequence[bytes]) -> None:
@@ -219,16 +182,12 @@ def count_feedback(fold: Fold, protocols: Protocols, sid: str, entries: Sequence
     last: bool | None = None
     fresh: list[bool] = []
     for place, data in enumerate(entries, new - len(entries)):
-        entry = _decode_or_none(data, _Entry)
-        tagged = None if entry is None else _decode_or_none(entry.event, _Tagged)
-        feedback = (
-            _decode_or_none(entry.event, log.FeedbackGiven) if entry and tagged and tagged.t == _FEEDBACK else None
-        )
-        if feedback is None:
+        entry = decode_or_none(data, log.Entry)
+        if entry is None or not isinstance(entry.event, log.FeedbackGiven):
             continue
-        if feedback.right != last and place >= 0:
-            fresh.append(feedback.right)
-        last = feedback.right
+        if entry.event.right != last and place >= 0:
+            fresh.append(entry.event.right)
+        last = entry.event.right
     if not fresh:
         return
     try:
@@ -310,14 +269,6 @@ def _saved(protocol: Protocol, session: Session, record: Record) -> Iterator[Sam
         cap = estimate(protocol, session.opened)
         if record.rounds < cap.rounds and cap.likely_most.calls > calls_made:
             yield Sample("calls_saved_total", labels, cap.likely_most.calls - calls_made)
-
-
-def _decode_or_none(data: bytes | msgspec.Raw, wanted: type[Any]) -> Any:
-    """None for what is not of that form."""
-    try:
-        return decode(data, wanted)
-    except SchemaError:
-        return None
 
 
 # ---------------------------------------------------------------- labels that are known before anything is counted

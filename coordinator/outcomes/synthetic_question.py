@@ -10,13 +10,11 @@ import secrets
 import time
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Self
 
 from parley.bus import subjects
 from parley.bus.channels import CLIENT
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError
-from parley.bus.library import cancelled
 from parley.bus.log import Log
 from parley.coordinator.outcomes.session import Record
 from parley.coordinator.table import Protocol
@@ -35,7 +33,7 @@ _TEXT = "The check phrase of this service is green lantern."
 
 
 class Asking:
-    """Asks every so many seconds, from `async with` to its end; never with 0."""
+    """Asks every so many seconds; never with 0."""
 
     def __init__(
         self,
@@ -51,19 +49,10 @@ class Asking:
         self._every_s = every_s
         self._taken_s = taken_s
         self._before = ""
-        self._task: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> Self:
-        if self._every_s and self._protocol is not None:
-            self._task = asyncio.create_task(self._run())
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._task is not None:
-            await cancelled(self._task)
-
-    async def _run(self) -> None:
-        while True:
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        while self._every_s and self._protocol is not None:
             began = time.monotonic()
             outcome = await self.ask()
             self._outcomes.asked.labels(outcome).inc()

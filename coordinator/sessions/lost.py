@@ -6,7 +6,6 @@ more for such a session. Unlike there all texts stay, and the entry posts the re
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 
@@ -20,7 +19,7 @@ from parley.schemas.post import CLOSED, Post, SessionRow
 from parley.schemas.result import Result, ResultUsage, Stop
 from parley.schemas.stops import STOPS, VERSION_LOST
 from parley.schemas.turn import Usage
-from parley.schemas.wire import SchemaError, compact, decode, raw
+from parley.schemas.wire import compact, decode_or_none, raw
 
 
 class _AnyEntry(msgspec.Struct, frozen=True):
@@ -81,24 +80,23 @@ class LostSession(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_end(stored: Stored) -> log.Entry | None:
     """The entry that ends a lost session; None if the session was erased."""
-    try:
-        return decode(stored.data, log.Entry)
-    except SchemaError:
-        return None
+    return decode_or_none(stored.data, log.Entry)
 
 
 def read_opening(stored: Stored) -> tuple[Opening, int] | None:
     """The opening entry of any release, and its time; None if it is no opening."""
-    entry = _decode_or_none(stored.data, _AnyEntry)
-    opening = None if entry is None or entry.n else _decode_or_none(entry.event, Opening)
-    return opening and (opening, entry.at_ns)
+    entry = decode_or_none(stored.data, _AnyEntry)
+    opening = None if entry is None or entry.n else decode_or_none(entry.event, Opening)
+    return None if entry is None or opening is None else (opening, entry.at_ns)
 
 
 def read_close(stored: Stored) -> tuple[log.Close, int] | None:
     """How an entry ends its session, and when; None if it does not."""
-    entry = _decode_or_none(stored.data, _AnyEntry)
-    ends = [] if entry is None else [_decode_or_none(c, log.Close) for c in entry.commands if _tagged(c).t == "close"]
-    return (ends[0], entry.at_ns) if ends and ends[0] is not None else None
+    entry = decode_or_none(stored.data, _AnyEntry)
+    if entry is None:
+        return None
+    ends = (decode_or_none(c, log.Close) for c in entry.commands if _tagged(c).t == "close")
+    return next(((close, entry.at_ns) for close in ends if close is not None), None)
 
 
 def fold(sid: str, stored: Sequence[Stored]) -> LostSession:
@@ -171,17 +169,17 @@ def ending(sid: str, stored: Sequence[Stored], error: BrokenLog, at_ns: int) -> 
 
 def _entries(stored: Iterable[Stored]) -> Iterable[_AnyEntry]:
     for message in stored:
-        if message.kind != subjects.REFUSED and (entry := _decode_or_none(message.data, _AnyEntry)) is not None:
+        if message.kind != subjects.REFUSED and (entry := decode_or_none(message.data, _AnyEntry)) is not None:
             yield entry
 
 
 def _opening(entries: Sequence[_AnyEntry]) -> Opening:
-    first = _decode_or_none(entries[0].event, Opening) if entries and not entries[0].n else None
+    first = decode_or_none(entries[0].event, Opening) if entries and not entries[0].n else None
     return first or Opening()
 
 
 def _tagged(command: msgspec.Raw) -> _Tagged:
-    return _decode_or_none(command, _Tagged) or _Tagged()
+    return decode_or_none(command, _Tagged) or _Tagged()
 
 
 def _posts(sid: str, entries: Sequence[_AnyEntry]) -> Iterable[Post]:
@@ -190,7 +188,7 @@ def _posts(sid: str, entries: Sequence[_AnyEntry]) -> Iterable[Post]:
     n = 0
     for entry in entries:
         for command in entry.commands:
-            if _tagged(command).t != "say" or (post := _decode_or_none(command, log.Say)) is None:
+            if _tagged(command).t != "say" or (post := decode_or_none(command, log.Say)) is None:
                 continue
             yield Post(
                 session=sid,
@@ -214,7 +212,7 @@ def _used(entries: Sequence[_AnyEntry]) -> ResultUsage:
     replies = [
         Usage() if e.cause.startswith(CAUSE) else r.usage  # another session paid for what was carried over
         for e, t in zip(entries, tags, strict=True)
-        if t == "replied" and (r := _decode_or_none(e.event, _Reply))
+        if t == "replied" and (r := decode_or_none(e.event, _Reply))
     ]
     used = sum(replies, Usage())
     asks = sum(_tagged(c).t == "ask" for e in entries for c in e.commands)
@@ -231,11 +229,3 @@ def _used(entries: Sequence[_AnyEntry]) -> ResultUsage:
         cached_tokens=used.cached_tokens,
         unpriced=used.unpriced,
     )
-
-
-def _decode_or_none(data: bytes | msgspec.Raw, wanted: type[Any]) -> Any:
-    """The value, or None if it has another form."""
-    try:
-        return decode(data, wanted)
-    except SchemaError:
-        return None

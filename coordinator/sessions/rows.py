@@ -1,32 +1,29 @@
 """A session's row in the index: from a folded session, or from its log without a machine. Both give the same row: a
-rebuilt index is the same index.
-
-Both say the same, so that an index that is rebuilt is the one that was there.
-"""
+rebuilt index is the same index."""
 
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
 
 import msgspec
 
 from parley.bus import subjects
 from parley.bus.connection import Connection
-from parley.bus.log import LOG, Log, Stored
+from parley.bus.log import LOG, Log
 from parley.bus.storage.index import OPEN, Index
 from parley.bus.storage.scan import Scan
+from parley.bus.streams import erase_session
 from parley.coordinator.machine import Session
 from parley.coordinator.sessions import lost
 from parley.schemas import log
 from parley.schemas.folders.notes import memory_of
 from parley.schemas.past_sessions.feedback import FEEDBACK, NOTES, RIGHT, WRONG, feedback_of, kept_of
 from parley.schemas.post import CLOSED, IndexRebuilt, ListSessions, Post, RebuildIndex, SessionRow, SessionRows
+from parley.schemas.result import ResultUsage
 from parley.schemas.session import is_child_id
 from parley.schemas.stops import VERSION_LOST, stop_row
-from parley.schemas.wire import Json, SchemaError, decode
+from parley.schemas.wire import Json, decode, decode_or_none
 
-T = TypeVar("T")
 _AFTERWARDS = (FEEDBACK, NOTES)
 _QUESTION = 300
 _WHY = 300
@@ -79,11 +76,11 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
     however long the session is; for a refused session, all its refusals."""
     end = await entries.last(sid, subjects.ERASED)
     if end is not None and lost.read_end(end) is None:
-        erased = _decode_or_none(end, log.Erased)
+        erased = decode_or_none(end.data, log.Erased)
         return None if erased is None else of_erased(sid, erased)
     opened = await entries.opening(sid)
     if opened is None:
-        beside = [_decode_or_none(s, log.Refused) for s in await entries.read(sid) if s.kind == subjects.REFUSED]
+        beside = [decode_or_none(s.data, log.Refused) for s in await entries.read(sid) if s.kind == subjects.REFUSED]
         return next((of_refused(sid, r) for r in beside if r is not None and r.what == "open"), None)
     opening_at = lost.read_opening(opened)
     if opening_at is None:
@@ -93,7 +90,7 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
         session=sid, seq=0, owner=opening.author, protocol=opening.protocol, question=opening.question[:_QUESTION],
         status="open", opened_ns=opened_ns, parent=opening.parent,
     )  # fmt: skip
-    entry = _decode_or_none(opened, log.Entry)
+    entry = decode_or_none(opened.data, log.Entry)
     if entry is not None and isinstance(entry.event, log.Opened):
         facts = msgspec.structs.replace(facts, forks=_forks(entry.event), recalls=_recalls(entry.event))
     last = end or await entries.last(sid, subjects.CLOSED)
@@ -103,7 +100,7 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
     if closed is None:
         return None
     row = _ended(facts, closed[0].reason, closed[1], closed[0].status)
-    ending = _decode_or_none(last, log.Entry)
+    ending = decode_or_none(last.data, log.Entry)
     for command in ending.commands if ending is not None else ():
         if isinstance(command, log.Say) and command.kind == CLOSED:
             row = _with_result(row, command.body)
@@ -112,7 +109,7 @@ async def of_log(entries: Log, sid: str) -> SessionRow | None:
 
 async def _afterwards(entries: Log, sid: str) -> list[Post]:
     """What people said of a session after its end, as posts whose places are not known."""
-    stored = [_decode_or_none(s, log.Entry) for s in await entries.read(sid, kind=subjects.FEEDBACK)]
+    stored = [decode_or_none(s.data, log.Entry) for s in await entries.read(sid, kind=subjects.FEEDBACK)]
     return [
         Post(
             session=sid, channel=c.channel, k=0, n=0, transition=entry.n, at_ns=entry.at_ns, kind=c.kind, round=c.round,
@@ -122,16 +119,8 @@ async def _afterwards(entries: Log, sid: str) -> list[Post]:
     ]  # fmt: skip
 
 
-class _Usage(msgspec.Struct, frozen=True):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced: bool | msgspec.UnsetType = msgspec.UNSET
-    unaccounted_turns: int = 0
-
-
 class _Closing(msgspec.Struct, frozen=True):
-    usage: _Usage = _Usage()
+    usage: ResultUsage
 
 
 def _with_result(row: SessionRow, closing: Json) -> SessionRow:
@@ -172,11 +161,47 @@ def _ended(facts: SessionRow, reason: str, closed_ns: int, status: str = "") -> 
     return msgspec.structs.replace(facts, status=status, reason=reason, closed_ns=closed_ns)
 
 
-def _decode_or_none(stored: Stored, wanted: type[T]) -> T | None:
-    try:
-        return decode(stored.data, wanted)
-    except SchemaError:
-        return None
+# ---------------------------------------------------------------- what remains of a session whose texts were removed
+
+
+async def lay_to_rest(connection: Connection, entries: Log, index: Index, sid: str, seq: int) -> None:
+    """Remove all of a session but its tombstone, which has this sequence in its log, and its row. A repeat finishes
+    what a killed process began."""
+    await entries.erase(sid, seq)
+    await erase_session(connection, sid)
+    if (row := await of_log(entries, sid)) is not None:
+        await index.put(row)
+    await index.erase_older(sid)
+
+
+def tombstone(
+    session: Session | lost.LostSession, author: str, at_ns: int, opened_seq: int, closed_seq: int
+) -> log.Erased:
+    """The entry; it has no word of the session. `opened_seq`, `closed_seq`: sequences in LOG; 0: there is no such
+    message."""
+    if isinstance(session, lost.LostSession):
+        reason, protocol, owner, closed_ns = VERSION_LOST, session.protocol, session.author, session.closed_ns
+    else:
+        assert session.stopped is not None, "a closed session was stopped"
+        opened = session.opened
+        reason, protocol, owner, closed_ns = (
+            session.stopped.reason,
+            opened.protocol,
+            opened.author,
+            session.closing.at_ns,
+        )
+    return log.Erased(
+        at_ns=at_ns,
+        author=author,
+        status=stop_row(reason).status,
+        reason=reason,
+        protocol=protocol,
+        owner=owner,
+        opened_ns=session.opened_ns,
+        closed_ns=closed_ns,
+        opened_seq=opened_seq or msgspec.UNSET,
+        closed_seq=closed_seq or msgspec.UNSET,
+    )
 
 
 # ---------------------------------------------------------------- lists, and the index rebuilt from the log

@@ -52,7 +52,6 @@ from parley.coordinator.sessions.cache import Cache, CachedSession
 from parley.coordinator.sessions.effects import Effects, StepEffects
 from parley.coordinator.sessions.group import PendingSubmission, PendingTransition, Receipt
 from parley.coordinator.sessions.spans import Spans
-from parley.coordinator.sessions.tombstone import lay_to_rest, tombstone
 from parley.observability import logs, tracing
 from parley.observability.metrics import Metrics
 from parley.schemas import log
@@ -426,8 +425,9 @@ class Sessions:
                         return Receipt(False, why=f"there is no session {sid}")
                     if cached.session is not None and not cached.session.closed:
                         return Receipt(False, why=f"session {sid} is open; cancel it first")
-                    places = await self._places(sid)
-                    erased = tombstone(cached.session or cached.lost, author, self._clock.now_ns(), *places)
+                    remains = cached.session or cached.lost
+                    assert remains is not None
+                    erased = rows.tombstone(remains, author, self._clock.now_ns(), *await self._places(sid))
                     last, row = cached.last_seq, rows.of_erased(sid, erased)
                     try:
                         seq = await self._log.append(sid, subjects.ERASED, encode(erased), last, row)
@@ -436,7 +436,7 @@ class Sessions:
                         continue
                     cached.last_seq = seq
                     cached.empty()
-                await lay_to_rest(self._connection, self._log, self._effects.index, sid, cached.last_seq)
+                await rows.lay_to_rest(self._connection, self._log, self._effects.index, sid, cached.last_seq)
                 return Receipt(True)
         raise BusError(f"session {sid}: no append in {_TRIES} tries")
 

@@ -32,7 +32,7 @@ from parley.bus_admin.check import load
 from parley.bus_admin.streams import stream_names
 from parley.bus_admin.users import every_server
 from parley.client.errors import BadInput, StackFailed, Unreachable
-from parley.coordinator.sessions.tombstone import lay_to_rest
+from parley.coordinator.sessions.rows import lay_to_rest
 from parley.schemas import log
 from parley.schemas.post import SessionRow
 from parley.schemas.stops import STOPS

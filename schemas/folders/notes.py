@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from parley.schemas.wire import Json, SchemaError, at_most, chars, decode, few, in_range, items, not_empty
+from parley.schemas.wire import Json, at_most, chars, decode_or_none, few, in_range, items, not_empty
 
 MOST_NOTES = 8
 """Of one session."""
@@ -104,10 +104,8 @@ class _Result(msgspec.Struct, frozen=True):
 
 def memory_of(result: Json) -> Memory | None:
     """What a session's result says is to be remembered of it; None: nothing, or nothing that this release reads."""
-    try:
-        return decode(result, _Result).outcome.memory
-    except SchemaError:
-        return None
+    found = decode_or_none(result, _Result)
+    return None if found is None else found.outcome.memory
 
 
 def note_words(note: Note) -> str:

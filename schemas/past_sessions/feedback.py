@@ -7,7 +7,7 @@ import msgspec
 
 from parley.schemas.folders.notes import Note
 from parley.schemas.post import Post
-from parley.schemas.wire import SchemaError, decode
+from parley.schemas.wire import decode_or_none
 
 FEEDBACK = "feedback"
 """Kind of the posts that say it, on `control`: those of a session that come behind the one that closed it."""
@@ -43,14 +43,8 @@ def is_feedback(post: Post) -> bool:
 
 def feedback_of(posts: Iterable[Post]) -> tuple[Feedback, ...]:
     """All that was said of a session, in its order: the last one counts."""
-    feedback: list[Feedback] = []
-    for post in posts:
-        if is_feedback(post):
-            try:
-                feedback.append(decode(post.body, Feedback))
-            except SchemaError:  # of another release
-                continue
-    return tuple(feedback)
+    said = (decode_or_none(post.body, Feedback) for post in posts if is_feedback(post))
+    return tuple(feedback for feedback in said if feedback is not None)
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,11 +56,5 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
 
 def kept_of(posts: Iterable[Post]) -> Kept | None:
     """The notes as a person left them last; None: nobody changed them."""
-    kept = None
-    for post in posts:
-        if post.kind == NOTES and post.channel == CHANNEL:
-            try:
-                kept = decode(post.body, Kept)
-            except SchemaError:  # of another release
-                continue
-    return kept
+    said = (decode_or_none(p.body, Kept) for p in reversed(list(posts)) if p.kind == NOTES and p.channel == CHANNEL)
+    return next((kept for kept in said if kept is not None), None)

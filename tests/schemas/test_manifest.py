@@ -62,11 +62,6 @@ def test_linters_and_builds_are_named_too_and_each_command_once() -> None:
     assert found == [("test", "npm test"), ("lint", "npm run lint"), ("build", "npm run build")]
 
 
-def ran(result: str) -> ToolCall:
-    """A command's, as it was recorded before `ended` was."""
-    return ToolCall(server="commands", tool="run", arguments="{}", ok=True, result=result)
-
-
 def call(tool: str, ok: bool = True, **arguments: Any) -> ToolCall:
     return ToolCall(server="files", tool=tool, arguments=json.dumps(arguments), ok=ok, seconds=0.14)
 
@@ -90,10 +85,6 @@ def call(tool: str, ok: bool = True, **arguments: Any) -> ToolCall:
         (ToolCall(server="s", tool="t", arguments="{}", ok=False, ended="exit 0"), "s.t: failed (0.0 s)"),
         (ToolCall(server="s", tool="t", arguments="{}", ok=False, ended="stopped: it\ntook longer than 1 s"),
          "s.t: stopped: it took longer than 1 s (0.0 s)"),
-        (ran("exit status 1, after 0.3 s\n\n1 failed"), "commands.run: exit status 1 (0.0 s)"),
-        (ran("exit status 137, after 0.3 s\n\n"), "commands.run: exit status 137 (0.0 s)"),
-        (ran("exit status 0, after 0.3 s\n\nexit status 1, after"), "commands.run: ok (0.0 s)"),
-        (ran("it said: exit status 1, after 2 s"), "commands.run: ok (0.0 s)"),
     ],
 )  # fmt: skip
 def test_a_call_is_told_in_one_line(made: ToolCall, told: str) -> None:
