@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from parley import schemas
+from parley.schemas.wire import Limited
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -30,7 +31,10 @@ def messages(module: ModuleType) -> list[type[msgspec.Struct]]:
     return [
         value
         for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, msgspec.Struct) and value.__module__ == module.__name__
+        if isinstance(value, type)
+        and issubclass(value, msgspec.Struct)
+        and value.__module__ == module.__name__
+        and value is not Limited
     ]
 
 

@@ -1,10 +1,8 @@
 """An analyst without a language model: how far positions agree, counted from their answers and the evidence they quote.
 
-    facts      weight of the seats whose answer is that of the most central one, itself left out     0 to 100
-    approach   the same, with what share of their evidence they have in common                       0 to 100
-    priority   how near their confidence in those answers is                                         0 to 100
-
-Three with one answer come to 90 or more, three with three answers to less than 50.
+approach   weight of the seats whose answer is that of the most central one, itself left out, times what share of
+           their evidence they have in common                                                     0 to 100
+priority   how near their confidence in those answers is                                         0 to 100
 """
 
 from collections.abc import Mapping, Sequence
@@ -55,15 +53,15 @@ def compare(shown: Shown) -> Comparison:
     brief: CompareBrief = shown.brief
     voices = _voices(shown, brief.positions)
     groups = _groups(voices)
-    dimensions = _dimensions(voices)
+    approach, priority = _dimensions(voices)
     known = {answer_key(named.label): named.label for named in brief.labels}
     return Comparison(
         comment=_comment(groups, voices),
         agreements=_agreements(groups, voices),
         key_disagreements=_disagreements(groups),
         groups=tuple(AnswerGroup(label=_label(g, known), posts=tuple(v.post for v in g.voices)) for g in groups),
-        approach=dimensions["approach"],
-        priority=dimensions["priority"],
+        approach=approach,
+        priority=priority,
         missing=_missing(shown.question, brief.spare),
     )
 
@@ -112,11 +110,10 @@ def _groups(voices: Sequence[_Voice]) -> list[_Group]:
     return sorted(typed, key=lambda g: (-g.weight, g.answer))
 
 
-def _dimensions(voices: Sequence[_Voice]) -> dict[str, float]:
-    if not voices:
-        return {"facts": 0.0, "approach": 0.0, "priority": 0.0}
-    if len(voices) == 1:
-        return {"facts": 100.0, "approach": 100.0, "priority": 100.0}
+def _dimensions(voices: Sequence[_Voice]) -> tuple[float, float]:
+    """(approach, priority) by the voice that most of the others are near to."""
+    if len(voices) < 2:
+        return (100.0, 100.0) if voices else (0.0, 0.0)
     best = (0.0, 0.0, 0.0)
     for centre in voices:
         rest = [v for v in voices if v is not centre]
@@ -129,7 +126,7 @@ def _dimensions(voices: Sequence[_Voice]) -> dict[str, float]:
             for v, a in near
         )
         best = max(best, (facts, approach, priority / total))
-    return {name: round(100 * min(1.0, v), 1) for name, v in zip(("facts", "approach", "priority"), best, strict=True)}
+    return round(100 * min(1.0, best[1]), 1), round(100 * min(1.0, best[2]), 1)
 
 
 def _common(a: _Voice, b: _Voice) -> float:

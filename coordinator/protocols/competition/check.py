@@ -2,6 +2,7 @@
 
 from unicodedata import category, normalize
 
+from parley.coordinator.protocol_parts import unquoted
 from parley.coordinator.protocols.competition.review_contradictions import departs
 from parley.coordinator.protocols.competition.rules import OF_ACT
 from parley.coordinator.protocols.competition.state import PUBLIC, State
@@ -17,7 +18,7 @@ from parley.schemas.protocols.competition.messages import (
     SpeechPost,
     Spoken,
 )
-from parley.schemas.text import Citation, stands_in
+from parley.schemas.text import stands_in
 from parley.schemas.wire import decode
 
 _OF_WHOLE_SPEECH = frozenset({"not_direct_answer", "off_topic", "scripted_summary"})
@@ -28,7 +29,7 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
     """The first fault of a reply; empty if there is none."""
     match body:
         case Spoken():
-            return _quotes(body.citations, turn.ask.seat, view)
+            return unquoted(body.citations, view, seat=turn.ask.seat)
         case Questions():
             return _questions(body, decode(turn.ask.brief, QuestionBrief))
         case Decision():
@@ -38,17 +39,6 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
             return _violations(body, turn, view)
         case FinalReview():
             return _tells(body, turn, state, view)
-    return ""
-
-
-def _quotes(citations: tuple[Citation, ...], seat: str, view: View) -> str:
-    """Every quotation stands in the document that it names, one that the seat holds, white space aside."""
-    for c in citations:
-        document = next((d for d in view.opened.evidence if d.name == c.document and seat in d.holders), None)
-        if document is None:
-            return f"citations: you have no document {c.document!r}"
-        if not stands_in(c.quote, document.text):
-            return f"citations: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r}"
     return ""
 
 

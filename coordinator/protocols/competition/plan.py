@@ -3,6 +3,7 @@
 from collections import Counter
 from math import ceil
 
+from parley.coordinator.protocol_parts import caps
 from parley.coordinator.protocols.competition.seats import audience_of
 from parley.coordinator.protocols.competition.speech_words import seconds
 from parley.coordinator.protocols.competition.state import JUDGE, debaters, format_of
@@ -17,7 +18,6 @@ from parley.coordinator.protocols.competition.turns import (
     SPEAK,
     SUMMARIZE,
     VOTE,
-    caps,
 )
 from parley.coordinator.table import Planned, TurnPlan, Usual, View
 from parley.schemas.protocols.competition.format import (

@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import Finish, Stop
+from parley.coordinator.protocol_parts import caps
 from parley.coordinator.protocols.competition.check import check
 from parley.coordinator.protocols.competition.outcome import COUNTED, figures, outcome
 from parley.coordinator.protocols.competition.plan import plan, usual
@@ -51,13 +52,13 @@ from parley.coordinator.protocols.competition.state import (
     Says,
     State,
     Utterance,
-    author,
     body_of,
     channel_of,
     format_of,
-    free_of,
+    item_as,
     item_of,
     longest_silent,
+    post_of,
     stage_of,
     team_of,
     turn_of,
@@ -84,7 +85,6 @@ from parley.coordinator.protocols.competition.turns import (
     ask_speech,
     ask_summary,
     ask_votes,
-    caps,
     confer_on,
     limit_of,
     may_speak,
@@ -211,8 +211,7 @@ def _summed_up(s: State, v: View, says: Says) -> Step:
 
 
 def _on_spoken(s: State, e: Answered, v: View) -> Step:
-    item = item_of(s, v)
-    assert isinstance(item, Speech), "the agenda has a speech here"
+    item = item_as(s, v, Speech)
     body: Spoken = e.body
     s, says = record(s, v, e.seat, item.act, body.text, item.words, citations=body.citations)
     if item.scored:
@@ -227,8 +226,7 @@ def _on_skipped(s: State, e: Missed, v: View) -> Step:
 
 
 def _on_asked(s: State, e: Answered, v: View) -> Step:
-    item = item_of(s, v)
-    assert isinstance(item, Exchange), "the agenda has an exchange here"
+    item = item_as(s, v, Exchange)
     q: Questions = e.body
     text = "\n".join(q.questions)
     s, says = record(s, v, e.seat, "question", text, item.question_words, answerer=q.answerer, questions=q.questions)
@@ -236,8 +234,7 @@ def _on_asked(s: State, e: Answered, v: View) -> Step:
 
 
 def _on_answered(s: State, e: Answered, v: View) -> Step:
-    item = item_of(s, v)
-    assert isinstance(item, Exchange), "the agenda has an exchange here"
+    item = item_as(s, v, Exchange)
     body: Spoken = e.body
     s, says = record(s, v, e.seat, "answer", body.text, item.answer_words, citations=body.citations)
     return _score(s, v, says)
@@ -252,7 +249,7 @@ def _next_place(s: State, v: View, says: Says) -> Step:
     if team is None:
         return _next_item(s, v, says)
     s = replace(s, bids=())
-    if free_of(s, v).mode == "concurrent":
+    if item_as(s, v, Free).mode == "concurrent":
         return replace(s, phase=Phase.BIDDING), (*says, *ask_bids(s, v, says, team))
     return replace(s, phase=Phase.DECIDING), (*says, ask_captain(s, v, says, team, {}))
 
@@ -271,7 +268,7 @@ def _bids_in(s: State, v: View, says: Says) -> Step:
     """The captain picks among the bids; nobody bid: the seat that was silent the longest speaks."""
     if any(t.ask.kind == BID for t in v.open_turns):
         return s, says
-    bids = {author(v, says, n): body_of(v, says, n, Bid) for n in s.bids}
+    bids = {post_of(v, says, n).seat: body_of(v, says, n, Bid) for n in s.bids}
     if not any(b.wants for b in bids.values()):
         return _longest_silent(s, v, says)
     return replace(s, phase=Phase.DECIDING), (*says, ask_captain(s, v, says, _at_turn(s, v), bids))
@@ -381,8 +378,7 @@ def _ballots_in(s: State, v: View, says: Says) -> Step:
     """Counted when everybody has voted or had time to; told to nobody who argues or votes."""
     if any(t.ask.kind == VOTE for t in v.open_turns):
         return s, says
-    item = item_of(s, v)
-    assert isinstance(item, Vote), "the agenda has a vote here"
+    item = item_as(s, v, Vote)
     s, says = tally(s, v, item.name, says)
     return _next_item(s, v, says)
 

@@ -17,12 +17,12 @@ from parley.coordinator.protocols.competition.state import (
     Silent,
     State,
     Utterance,
-    author,
     body_of,
     format_of,
-    free_of,
+    item_as,
     item_of,
     new_post,
+    post_of,
     stage_of,
     team_of,
     time_left,
@@ -71,7 +71,7 @@ def record(s: State, v: View, seat_: str, act: Act, text: str, limit: int, **mor
         limit=limit,
         seconds=took,
         overtime=words > limit,
-        left=time_left(s, free_of(s, v)) if act == "free" else {},
+        left=time_left(s, item_as(s, v, Free)) if act == "free" else {},
         **more,  # type: ignore[arg-type]
     )
     return s, (say(s, PUBLIC, "speech", post, seat_),)
@@ -104,7 +104,7 @@ def settle(s: State, v: View, judge_marks: Marks | None, says: Says) -> tuple[St
 
 def tally(s: State, v: View, name: Literal["before", "after"], says: Says) -> tuple[State, Says]:
     """The ballots of a vote, counted."""
-    ballots = {author(v, says, n): body_of(v, says, n, Ballot).choice for n in s.ballots}
+    ballots = {post_of(v, says, n).seat: body_of(v, says, n, Ballot).choice for n in s.ballots}
     chosen = tuple(ballots.values())
     votes = {choice: chosen.count(choice) for choice in ("pro", "con", "undecided")}
     s = replace(s, tallies=(*s.tallies, new_post(v, says)))

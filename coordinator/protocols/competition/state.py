@@ -9,6 +9,7 @@ import msgspec
 from parley.coordinator.commands import SayOn, Wish
 from parley.coordinator.protocols.competition.speech_words import seconds
 from parley.coordinator.table import View
+from parley.schemas.post import Post
 from parley.schemas.protocols.competition.format import (
     LEAST_WORDS,
     TEAMS,
@@ -145,10 +146,10 @@ def item_of(s: State, v: View) -> Item:
     return stage_of(s, v).agenda[s.item]
 
 
-def free_of(s: State, v: View) -> Free:
-    """The free debate that is being played."""
+def item_as(s: State, v: View, kind: type[T]) -> T:
+    """The item that is being played, which is of this kind."""
     item = item_of(s, v)
-    assert isinstance(item, Free), "a free debate is being played"
+    assert isinstance(item, kind), f"the agenda has a {kind.__name__} here"
     return item
 
 
@@ -179,26 +180,16 @@ def on_channel(v: View, says: Says, channel: str, but: str = "") -> tuple[int, .
     return (*before, *(v.next_post + i for i, w in enumerate(now) if w.channel == channel and w.kind != but))
 
 
+def post_of(v: View, says: Says, post: int) -> Post | SayOn:
+    """A post, which may be one of this transition."""
+    if post < v.next_post:
+        return v.posts[post]
+    return [w for w in says if isinstance(w, SayOn)][post - v.next_post]
+
+
 def body_of(v: View, says: Says, post: int, as_type: type[T]) -> T:
     """The body of a post, which may be one of this transition."""
-    if post < v.next_post:
-        return decode(v.posts[post].body, as_type)
-    new_posts = [w for w in says if isinstance(w, SayOn)]
-    return decode(new_posts[post - v.next_post].body, as_type)
-
-
-def author(v: View, says: Says, post: int) -> str:
-    """The seat that a post is of, which may be one of this transition."""
-    if post < v.next_post:
-        return v.posts[post].seat
-    return [w for w in says if isinstance(w, SayOn)][post - v.next_post].seat
-
-
-def kind_of(v: View, says: Says, post: int) -> str:
-    """The kind of a post, which may be one of this transition."""
-    if post < v.next_post:
-        return v.posts[post].kind
-    return [w for w in says if isinstance(w, SayOn)][post - v.next_post].kind
+    return decode(post_of(v, says, post).body, as_type)
 
 
 def speech_of(v: View, says: Says, line: Utterance) -> SpeechPost | None:
@@ -215,14 +206,14 @@ def turn_of(s: State, v: View) -> Team | None:
     """Whose place it is in a free debate: teams alternate, whatever came of a place, and one that is through passes.
     None: both are."""
     here = s.here()
-    next_ = other(here[-1].team) if here else free_of(s, v).first
+    next_ = other(here[-1].team) if here else item_as(s, v, Free).first
     return next((team for team in (next_, other(next_)) if not through(s, v, team)), None)
 
 
 def through(s: State, v: View, team: Team) -> bool:
     """Whether a team has had its places in a free debate, or has no time for another one. Whoever must still speak has
     a place, whatever those before took of the time."""
-    free = free_of(s, v)
+    free = item_as(s, v, Free)
     if sum(x.team == team for x in s.here()) >= free.speeches:
         return True
     return not must_speak(s, v, team) and time_left(s, free)[team] < seconds(LEAST_WORDS, format_of(v).pace)
@@ -242,7 +233,7 @@ def unspoken(s: State, f: Format, team: str) -> tuple[str, ...]:
 
 def must_speak(s: State, v: View, team: str) -> tuple[str, ...]:
     """Seats of a team that a free debate is not over without."""
-    return unspoken(s, format_of(v), team) if free_of(s, v).everybody else ()
+    return unspoken(s, format_of(v), team) if item_as(s, v, Free).everybody else ()
 
 
 def longest_silent(s: State, f: Format, seats: tuple[str, ...]) -> str:

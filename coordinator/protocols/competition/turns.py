@@ -7,6 +7,7 @@ audience what was said in public. Nobody is shown `scores`.
 import msgspec
 
 from parley.coordinator.commands import AskSeat
+from parley.coordinator.protocol_parts import caps
 from parley.coordinator.protocols.competition.review_contradictions import account
 from parley.coordinator.protocols.competition.rules import awaited, best, points, possible, swing, votes, winner
 from parley.coordinator.protocols.competition.seats import audience_of
@@ -17,14 +18,13 @@ from parley.coordinator.protocols.competition.state import (
     PUBLIC,
     Says,
     State,
-    author,
     body_of,
     channel_of,
     format_of,
-    free_of,
-    kind_of,
+    item_as,
     must_speak,
     on_channel,
+    post_of,
     stage_of,
     team_of,
     time_left,
@@ -62,7 +62,6 @@ from parley.schemas.protocols.competition.messages import (
     SummaryBrief,
 )
 from parley.schemas.text import answer_key
-from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
 CONFER, SPEAK, QUESTION, ANSWER, BID, CAPTAIN = "confer", "speak", "question", "answer", "bid", "captain"
@@ -73,11 +72,6 @@ DECISION = "decision"
 
 CONTEXT_POSTS = 60  # a whole debate of the longest format that ships
 """Public posts that a debater is shown at most: the last ones."""
-
-
-def caps(v: View) -> Caps:
-    """Of every turn of a session."""
-    return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)
 
 
 def stances(v: View) -> dict[Team, str]:
@@ -102,8 +96,7 @@ def identity(v: View, seat: str) -> Identity:
 
 def last_posts(v: View, says: Says, *channels: str, but: str = "") -> tuple[int, ...]:
     """The last posts of some channels, in the order in which they were posted; `but`: those of a kind are left out."""
-    most = CONTEXT_POSTS
-    return tuple(sorted(n for c in channels for n in on_channel(v, says, c, but)[-most:]))
+    return tuple(sorted(n for c in channels for n in on_channel(v, says, c, but)[-CONTEXT_POSTS:]))
 
 
 def _ask(v: View, says: Says, s: State, seat: str, kind: str, brief: object, *, own: bool = False) -> AskSeat:
@@ -199,14 +192,14 @@ def may_speak(s: State, v: View, team: str) -> tuple[str, ...]:
 def limit_of(s: State, v: View, team: str) -> int:
     """Words of the next speech: the format's limit, or what the team's time still holds; each that must still speak has
     an equal share of that, and never less than a team's least."""
-    free = free_of(s, v)
+    free = item_as(s, v, Free)
     share = words_in(time_left(s, free)[team], format_of(v).pace) // max(1, len(must_speak(s, v, team)))
     return max(LEAST_WORDS, min(free.words, share))
 
 
 def ask_bids(s: State, v: View, says: Says, team: str) -> tuple[AskSeat, ...]:
     """Everybody of the team at once, within the window."""
-    free = free_of(s, v)
+    free = item_as(s, v, Free)
     asks = []
     for seat in seats_of(format_of(v), team):
         brief = BidBrief(
@@ -223,7 +216,7 @@ def ask_bids(s: State, v: View, says: Says, team: str) -> tuple[AskSeat, ...]:
 def ask_captain(s: State, v: View, says: Says, team: str, bids: dict[str, Bid]) -> AskSeat:
     """The seed's seven inputs: the task, the team's posts and the public ones, who spoke how often, who has not, the
     time left, and the form of the answer."""
-    f, free = format_of(v), free_of(s, v)
+    f, free = format_of(v), item_as(s, v, Free)
     seat = captain_of(f, team)
     may = may_speak(s, v, team)
     spoken = {x: sum(line.seat == x and line.post is not None for line in s.here()) for x in seats_of(f, team)}
@@ -245,7 +238,7 @@ def ask_captain(s: State, v: View, says: Says, team: str, bids: dict[str, Bid]) 
 
 def ask_debater(s: State, v: View, says: Says, seat: str, direction: str = "") -> AskSeat:
     """A speech in free debate, with its captain's direction where one was given for this very place."""
-    free, team = free_of(s, v), team_of(seat)
+    free, team = item_as(s, v, Free), team_of(seat)
     along = ", in the direction that your captain gave" if direction else ""
     task = f"Speak in the free debate: answer what {other(team)} said last{along}."
     brief = SpeechBrief(
@@ -289,8 +282,8 @@ def ask_summary(s: State, v: View, says: Says) -> AskSeat:
     return _ask_judge(s, v, says, SUMMARIZE, brief)
 
 
-def _ask_judge(s: State, v: View, says: Says, kind: str, brief: object) -> AskSeat:
-    """Its replies are heard by nobody else."""
+def _ask_judge(s: State, v: View, says: Says, kind: str, brief: object, *, last: bool = False) -> AskSeat:
+    """Its replies are heard by nobody else, but for the `last` one."""
     return AskSeat(
         seat=JUDGE,
         kind=kind,
@@ -298,7 +291,9 @@ def _ask_judge(s: State, v: View, says: Says, kind: str, brief: object) -> AskSe
         brief=raw(brief),
         sees=last_posts(v, says, PUBLIC, JUDGE_NOTES),
         caps=caps(v),
-        channel=JUDGE_NOTES,
+        stream=last,
+        final=last,
+        channel="" if last else JUDGE_NOTES,
     )
 
 
@@ -314,16 +309,7 @@ def ask_review(s: State, v: View, says: Says) -> AskSeat:
         votes={t.name: t.votes for t in tallies},
         swing=swing(tallies),
     )
-    return AskSeat(
-        seat=JUDGE,
-        kind=REVIEW,
-        round=s.stage + 1,
-        brief=raw(brief),
-        sees=last_posts(v, says, PUBLIC, JUDGE_NOTES),
-        caps=caps(v),
-        stream=True,
-        final=True,
-    )
+    return _ask_judge(s, v, says, REVIEW, brief, last=True)
 
 
 def ask_votes(s: State, v: View, says: Says, item: Vote) -> tuple[AskSeat, ...]:
@@ -358,6 +344,6 @@ def next_to_confer(s: State, v: View, says: Says, team: str) -> int | None:
 
 
 def _repeats(v: View, says: Says, seat: str) -> bool:
-    posts = (n for n in on_channel(v, says, channel_of(team_of(seat)), DECISION) if author(v, says, n) == seat)
-    notes = [answer_key(body_of(v, says, n, Note).text) for n in posts if kind_of(v, says, n) == "note"]
+    posts = (n for n in on_channel(v, says, channel_of(team_of(seat)), DECISION) if post_of(v, says, n).seat == seat)
+    notes = [answer_key(body_of(v, says, n, Note).text) for n in posts if post_of(v, says, n).kind == "note"]
     return bool(notes) and notes[-1] in notes[:-1]

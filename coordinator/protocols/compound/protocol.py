@@ -27,6 +27,7 @@ from parley.coordinator.commands import (
     Stop,
     Wish,
 )
+from parley.coordinator.protocol_parts import caps
 from parley.coordinator.protocols.compound.seats import ANALYST, PANELIST, ROLES, beneath, child, seat
 from parley.coordinator.signals.count_contradictions import all_of_one_mind
 from parley.coordinator.table import (
@@ -113,11 +114,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return 3 * signers >= 2 * answered and 2 * signers > len(signing(self))
 
 
-def _caps(v: View, output: int | None = None) -> Caps:
-    most = v.settings.max_output_tokens
-    return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=min(most, output or most))
-
-
 def _analyst(v: View) -> str:
     return v.seats(ANALYST)[0].seat
 
@@ -129,7 +125,7 @@ def _start(v: View) -> Step:
     """Begin the parts that are given, or have the analyst propose some."""
     if asked := v.settings.asked:
         return _begin(State(phase=Phase.RUNNING), v, asked, "given")
-    ask = AskSeat(seat=_analyst(v), kind=SPLIT, round=1, brief=raw(SplitBrief()), caps=_caps(v))
+    ask = AskSeat(seat=_analyst(v), kind=SPLIT, round=1, brief=raw(SplitBrief()), caps=caps(v))
     return State(phase=Phase.SPLITTING), (ask,)
 
 
@@ -207,10 +203,10 @@ def _on_child_ended(s: State, e: ChildEnded, v: View) -> Step:
         kind=JOIN,
         round=2,
         brief=raw(JoinBrief(parts=s.parts)),
-        caps=_caps(v),
+        caps=caps(v),
         stream=True,
         final=True,
-        before=tuple((seat, _caps(v, SIGN_TOKENS)) for seat in v.seats(PANELIST) if seat.seat in signing(s)),
+        before=tuple((seat, caps(v, SIGN_TOKENS)) for seat in v.seats(PANELIST) if seat.seat in signing(s)),
     )
     return replace(s, phase=Phase.JOINING), (*says, ask)
 
@@ -265,7 +261,7 @@ def _on_joined(s: State, e: Answered, v: View) -> Step:
     s = replace(s, joined=v.next_post, phase=Phase.SIGNING)
     brief = raw(SignBrief(parts=s.parts, synthesis=synthesis(s, body), reasoning=body.reasoning))
     asks = tuple(
-        AskSeat(seat=seat, kind=SIGN, round=2, brief=brief, caps=_caps(v, SIGN_TOKENS), final=True)
+        AskSeat(seat=seat, kind=SIGN, round=2, brief=brief, caps=caps(v, SIGN_TOKENS), final=True)
         for seat in signing(s)
     )
     return (s, (post, *asks)) if asks else _end(s, (post,))
@@ -372,14 +368,14 @@ def _check(s: State, turn: OpenTurn, body: object, v: View) -> str:
 
 
 def _final(v: View) -> tuple[tuple[str, Caps], ...]:
-    panel = tuple((s.seat, _caps(v, SIGN_TOKENS)) for s in v.seats(PANELIST))
-    return ((_analyst(v), _caps(v)), *panel)
+    panel = tuple((s.seat, caps(v, SIGN_TOKENS)) for s in v.seats(PANELIST))
+    return ((_analyst(v), caps(v)), *panel)
 
 
 def _plan(v: View) -> TurnPlan:
-    split = () if v.settings.parts else (Planned(_analyst(v), SPLIT, _caps(v)),)
-    join = Planned(_analyst(v), JOIN, _caps(v))
-    signs = tuple(Planned(seat, SIGN, caps) for seat, caps in _final(v)[1:])
+    split = () if v.settings.parts else (Planned(_analyst(v), SPLIT, caps(v)),)
+    join = Planned(_analyst(v), JOIN, caps(v))
+    signs = tuple(Planned(seat, SIGN, most) for seat, most in _final(v)[1:])
     each = (*split, join, *signs)
     most = tuple(Planned(p.seat, p.kind, p.caps, v.attempts) for p in each)
     return TurnPlan(rounds=1, least=each, most=most)

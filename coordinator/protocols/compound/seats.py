@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from parley.coordinator.protocol_parts import only_seat, queues_alive, refuse_other_roles
 from parley.coordinator.table import Inadmissible, Role
 from parley.schemas import log
 from parley.schemas.presence import Announcement
@@ -31,24 +32,15 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     documents = {d.name for d in request.documents}
     for part in settings.asked:
         _there("evidence", part.evidence, documents)
-    seats: list[Seat] = []
-    for role, least, most in ((PANELIST, 2, MOST_PANEL), (ANALYST, 1, 1)):
-        named = [s for s in request.seats if s.role == role]
-        queues = sorted({w.queue for w in workers if role in w.roles and not w.draining})
-        found = named or [Seat(seat=q, role=role, queue=q) for q in queues][:most]
-        if len(found) < least:
-            what = f"role {role}: {least} needed, {len(found)} alive; start one: parley agent {role}"
-            raise Inadmissible("seats", what, worker=True)
-        if len(found) > most:
-            raise Inadmissible("seats", f"role {role}: got {len(found)}, allowed are at most {most}")
-        seats += found
-    odd = next((s for s in request.seats if s.role not in (ANALYST, PANELIST)), None)
-    if odd is not None:
-        raise Inadmissible(f"seats.{odd.seat}", f"seat {odd.seat}: no role {odd.role}; roles are {PANELIST}, {ANALYST}")
-    panel = {s.seat for s in seats if s.role == PANELIST}
+    refuse_other_roles(request, PANELIST, ANALYST)
+    panel = tuple(s for s in request.seats if s.role == PANELIST)
+    if not panel:
+        panel = tuple(Seat(seat=q, role=PANELIST, queue=q) for q in queues_alive(PANELIST, workers, 2)[:MOST_PANEL])
+    if not 2 <= len(panel) <= MOST_PANEL:
+        raise Inadmissible("seats", f"role {PANELIST}: got {len(panel)}, allowed are 2 to {MOST_PANEL}")
     for part in settings.asked:
-        _there("panel", part.panel, panel)
-    return tuple(seats)
+        _there("panel", part.panel, {s.seat for s in panel})
+    return (*panel, only_seat(ANALYST, request, workers))
 
 
 def _there(field: str, named: Iterable[str], there: set[str]) -> None:

@@ -1,10 +1,8 @@
 """consensus: evaluates a round: which seats hold the same answer, which changed and why, and the score."""
 
-import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from itertools import combinations
-from typing import Any, TypeVar
+from collections.abc import Collection
+from typing import Any
 
 import msgspec
 
@@ -14,13 +12,12 @@ from parley.coordinator.protocols.consensus.signing import Backing, as_signed, t
 from parley.coordinator.protocols.consensus.state import (
     ANALYST,
     ARGUMENT,
+    LEXICAL,
     PANELIST,
     PUBLIC,
     QUOTATION,
-    SAME,
     UNCHANGED,
     UNEXPLAINED,
-    VOTED,
     State,
     changes_by,
     disagreements,
@@ -40,60 +37,6 @@ from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import Citation, answer_key, same, squeeze, tokens
 from parley.schemas.wire import decode, raw
 
-T = TypeVar("T")
-
-
-def pairwise(items: Sequence[T], weights: Sequence[float], similarity: Callable[[T, T], float]) -> float:
-    """Weighted mean similarity over all pairs.
-
-    Parameters
-    ----------
-    items, weights
-        Of the same length; weights above 0.
-    similarity
-        Symmetric, in [0, 1].
-
-    Returns
-    -------
-    float
-        In [0, 1]; 1.0 for fewer than two items, which cannot disagree.
-    """
-    if len(items) != len(weights):
-        raise ValueError(f"{len(items)} items, {len(weights)} weights")
-    if any(not w > 0 for w in weights):
-        raise ValueError(f"weights must be above 0, got {list(weights)}")
-    total = shared = 0.0
-    for i, j in combinations(range(len(items)), 2):
-        w = weights[i] * weights[j]
-        total += w
-        shared += w * similarity(items[i], items[j])
-    return shared / total if total else 1.0
-
-
-def jaccard(one: frozenset[T], other: frozenset[T]) -> float:
-    """Shared over all members; 1.0 for two empty sets."""
-    union = len(one | other)
-    return len(one & other) / union if union else 1.0
-
-
-def cosine(one: Mapping[str, int], other: Mapping[str, int]) -> float:
-    """Cosine of two word counts, in [0, 1]; 1.0 for two empty ones, 0.0 where one is empty."""
-    if not one or not other:
-        return 1.0 if not one and not other else 0.0
-    dot = sum(n * other.get(word, 0) for word, n in one.items())
-    norms = sum(n * n for n in one.values()) * sum(n * n for n in other.values())
-    return min(1.0, dot / math.sqrt(norms))
-
-
-def dimensions(positions: Sequence[Position], weights: Sequence[float]) -> dict[str, float]:
-    """approach (similarity of reasoning), priority (overlap of cited evidence): 0 to 100."""
-    evidence = [frozenset((c.document, squeeze(c.quote)) for c in p.citations) for p in positions]
-    return {
-        "approach": 100 * pairwise([Counter(tokens(p.reasoning)) for p in positions], weights, cosine),
-        "priority": 100 * pairwise(evidence, weights, jaccard),
-    }
-
-
 Posts = tuple[SayOn, ...]
 _CONTENT = 4
 """Characters from which a word bears on something; figures always do."""
@@ -107,45 +50,21 @@ _LITTLE = frozenset(
 """Words of that length that bear on nothing."""
 
 
-def by_words(s: State, v: View) -> tuple[State, Posts, Assessment]:
-    """Assess the round without an analyst."""
-    current, w = voters(v, s.held), weights(v)
-    parts = dimensions(list(current.values()), [w[seat] for seat in current])
+def by_words(s: State, v: View, source: str) -> tuple[State, Posts, Assessment]:
+    """Assess a round in which equal words are one answer: all say the same (SAME), a vote is counted (VOTED), or the
+    analyst failed (LEXICAL)."""
     s = _labelled_by_words(s, v)
     answer_groups = sides(s, v)
-    return assess_answers(
-        s,
-        v,
-        Comparison(
-            comment="words were compared: no analyst",
-            agreements=(answer_groups[0].answer[:1_000],) if len(answer_groups) == 1 else (),
-            key_disagreements=tuple(d[:1_000] for d in disagreements(answer_groups)[:20]),
-            groups=(),
-            approach=parts["approach"],
-            priority=parts["priority"],
-            argued=tuple(m.post for m in moves(s, current)),
-        ),
-        "lexical_fallback",
-        (),
+    found = Comparison(
+        comment="words were compared: no analyst" if source == LEXICAL else "",
+        agreements=(answer_groups[0].answer[:1_000],) if len(answer_groups) == 1 else (),
+        key_disagreements=tuple(d[:1_000] for d in disagreements(answer_groups)[:20]),
+        groups=(),
+        approach=0,
+        priority=0,
+        argued=tuple(m.post for m in moves(s, voters(v, s.held))),
     )
-
-
-def same_words(s: State, v: View) -> tuple[State, Posts, Assessment]:
-    """Assess a round in which all say the same, word for word: nobody need be asked."""
-    s = _labelled_by_words(s, v)
-    current = voters(v, s.held)
-    argued = tuple(m.post for m in moves(s, current))
-    said = sides(s, v)[0].answer[:1_000]
-    return assess_answers(
-        s, v, Comparison(agreements=(said,), groups=(), argued=argued, approach=0, priority=0), SAME, ()
-    )
-
-
-def voted(s: State, v: View) -> tuple[State, Posts, Assessment]:
-    """Assess a vote: equal words are one answer."""
-    s = _labelled_by_words(s, v)
-    apart = tuple(d[:1_000] for d in disagreements(sides(s, v))[:20])
-    return assess_answers(s, v, Comparison(key_disagreements=apart, groups=(), approach=0, priority=0), VOTED, ())
+    return assess_answers(s, v, found, source, ())
 
 
 def is_unchanged(s: State, v: View) -> bool:
@@ -215,7 +134,7 @@ def assess_answers(s: State, v: View, c: Comparison, source: str, before: Posts)
     s = msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played))
     answer_groups, w = sides(s, v), weights(v)
     parts = {"facts": facts([[w[seat] for seat in g.seats] for g in answer_groups])}
-    if source not in (SAME, VOTED):
+    if source in (ANALYST, UNCHANGED):
         parts |= {"approach": c.approach, "priority": c.priority}
     scored = score(parts, SHARES)
     trend = (*s.trend(), scored)

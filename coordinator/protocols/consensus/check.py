@@ -3,25 +3,28 @@
 from collections import Counter
 from collections.abc import Sequence
 
+from parley.coordinator.protocol_parts import unquoted
 from parley.coordinator.protocols.consensus import deciding
 from parley.coordinator.protocols.consensus.signing import chosen, contradicts
 from parley.coordinator.protocols.consensus.state import Group, State, position, sides
 from parley.coordinator.signals.count_contradictions import all_of_one_mind
 from parley.coordinator.table import OpenTurn, View
 from parley.schemas.protocols.consensus import CompareBrief, Comparison, Conclusion, Position, Signature, SignBrief
-from parley.schemas.session import Document
 from parley.schemas.text import Citation, answer_key, same, says_something, squeeze, stands_in
 from parley.schemas.wire import decode
-
-Fault = tuple[str, str]
-"""What is wrong, and what to do about it."""
 
 
 def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
     """The first fault of a reply; empty if there is none."""
     if isinstance(body, Position):
-        fault, way_out = _position(turn, body, view) or ("", "")
-        return f"{fault}; {way_out}" if way_out else fault
+        return (
+            _empty(turn, body, view)
+            or unquoted(body.citations, view)
+            or unquoted(body.moved_by, view, "moved_by")
+            or _moved(turn, body, view)
+            or _first(turn, body, view)
+            or _argument(turn, body)
+        )
     if isinstance(body, Comparison):
         return _partition(turn, body, view)
     if isinstance(body, Signature):
@@ -35,61 +38,20 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
     return ""
 
 
-def _position(turn: OpenTurn, p: Position, view: View) -> Fault | None:
-    return (
-        _empty(turn, p, view)
-        or _quotes(p, view)
-        or _moved(turn, p, view)
-        or _first(turn, p, view)
-        or _argument(turn, p)
-    )
-
-
-def _empty(turn: OpenTurn, p: Position, view: View) -> Fault | None:
+def _empty(turn: OpenTurn, p: Position, view: View) -> str:
     """An answer that names none is refused once; after that it is an abstention (Position.speaks)."""
     if p.abstains or p.speaks or turn.ask.attempt >= view.attempts:
-        return None
-    return f"answer: {p.answer[:80]!r} names no answer", "write it out in words of your own, or say that you abstain"
+        return ""
+    return f"answer: {p.answer[:80]!r} names no answer; write it out in words of your own, or say that you abstain"
 
 
-def _document(view: View, name: str) -> Document | None:
-    return next((d for d in view.opened.evidence if d.name == name), None)
-
-
-def _quotes(p: Position, view: View) -> Fault | None:
-    """Every quotation stands in the document that it names, white space aside."""
-    for field, cited in (("citations", p.citations), ("moved_by", p.moved_by)):
-        for c in cited:
-            document = _document(view, c.document)
-            if document is None:
-                way_out = "name one that you hold or that others quote" if view.opened.evidence else "leave it empty"
-                return f"{field}: there is no document {c.document!r}", way_out
-            if not stands_in(c.quote, document.text):
-                wrong = f"{field}: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r}"
-                return wrong, "or leave it out"
-    return None
-
-
-def _earlier(turn: OpenTurn, view: View) -> Position | None:
-    """The seat's last answer; None: it has given none."""
-    own = None if turn.ask.own is None else position(view, turn.ask.own)
-    return own if own is not None and own.speaks else None
-
-
-def _first(turn: OpenTurn, p: Position, view: View) -> Fault | None:
-    """A seat that has not answered before cannot have changed."""
-    if p.change == "kept" or _earlier(turn, view):
-        return None
-    return f"change: {p.change}, but you have no earlier position", "say kept"
-
-
-def _moved(turn: OpenTurn, p: Position, view: View) -> Fault | None:
+def _moved(turn: OpenTurn, p: Position, view: View) -> str:
     """Evidence that moved a seat must be new to it: from a document that it does not hold, or not cited by it
     before."""
     if not p.moved_by:
-        return None
+        return ""
     if turn.ask.kind == "answer":
-        return "moved_by: nobody has shown you anything yet", "leave it empty"
+        return "moved_by: nobody has shown you anything yet; leave it empty"
     seat = turn.ask.seat
     cited = {
         _key(c)
@@ -97,27 +59,34 @@ def _moved(turn: OpenTurn, p: Position, view: View) -> Fault | None:
         if post.seat == seat and post.kind == "position"
         for c in position(view, post.n).citations
     }
-    for c in p.moved_by:
-        document = _document(view, c.document)
-        if document is not None and seat in document.holders and _key(c) in cited:
-            wrong = f"moved_by: you cited this yourself before, it is not new to you: {c.quote[:200]!r}"
-            return wrong, "leave it out, and say in change_reason which argument moved you"
-    return None
+    held = {d.name for d in view.opened.evidence if seat in d.holders}
+    again = next((c for c in p.moved_by if c.document in held and _key(c) in cited), None)
+    if again is None:
+        return ""
+    return (
+        f"moved_by: you cited this yourself before, it is not new to you: {again.quote[:200]!r}; leave it out, and say"
+        " in change_reason which argument moved you"
+    )
 
 
 def _key(c: Citation) -> tuple[str, str]:
     return c.document, squeeze(c.quote)
 
 
-def _argument(turn: OpenTurn, p: Position) -> Fault | None:
+def _first(turn: OpenTurn, p: Position, view: View) -> str:
+    """A seat that has not answered before cannot have changed."""
+    if p.change == "kept" or (turn.ask.own is not None and position(view, turn.ask.own).speaks):
+        return ""
+    return f"change: {p.change}, but you have no earlier position; say kept"
+
+
+def _argument(turn: OpenTurn, p: Position) -> str:
     """An argument that moved a seat must stand in a position that it was shown."""
-    if p.argument and p.argument.post not in turn.ask.sees:
-        shown = ", ".join(map(str, sorted(turn.ask.sees)))
-        return (
-            f"argument: post {p.argument.post} was not shown to you",
-            f"name one of {shown}, or leave it out" if shown else "leave it out",
-        )
-    return None
+    if not p.argument or p.argument.post in turn.ask.sees:
+        return ""
+    shown = ", ".join(map(str, sorted(turn.ask.sees)))
+    way_out = f"name one of {shown}, or leave it out" if shown else "leave it out"
+    return f"argument: post {p.argument.post} was not shown to you; {way_out}"
 
 
 def _partition(turn: OpenTurn, c: Comparison, view: View) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
+from parley.coordinator.protocol_parts import caps
 from parley.coordinator.protocols.consensus.assessing import figures
 from parley.coordinator.protocols.consensus.signing import gone, offered, own_answer
 from parley.coordinator.protocols.consensus.state import (
@@ -28,7 +29,7 @@ from parley.coordinator.protocols.consensus.state import (
     voters,
     weights,
 )
-from parley.coordinator.protocols.consensus.turns import SIGN, analyst, caps, sign_caps
+from parley.coordinator.protocols.consensus.turns import SIGN, analyst, ask_ballot, sign_caps
 from parley.coordinator.signals.counting import count
 from parley.coordinator.table import (
     Answered,
@@ -89,7 +90,7 @@ def last_turns(v: View) -> tuple[tuple[str, str, Caps], ...]:
     """The turns (seat, kind, caps) that follow the debate, each once: ballots, the judge's, or signatures."""
     kind = BALLOTS.get(rule(v).name, "" if is_ruled(v) else SIGN)
     if kind == "judge":
-        return ((analyst(v), kind, caps(v.settings)),)
+        return ((analyst(v), kind, caps(v)),)
     panel = v.seats(PANELIST)
     most = sign_caps(v) if kind == SIGN else sign_caps(v, _CHOICE * len(panel))
     return tuple((s.seat, kind, most) for s in panel) if kind else ()
@@ -117,18 +118,8 @@ def _ballots(s: State, v: View, kind: str) -> tuple[AskSeat, ...]:
     asks = []
     for seat in _asked(s, v) if kind else ():
         yours = "" if rule(v).name == "ranking" else own_answer(s, v, seat)
-        brief = raw(BallotBrief(choices=_choices(s, v, _shown(s, v, seat)), yours=yours))
-        asks.append(
-            AskSeat(
-                seat=seat,
-                kind=kind,
-                round=len(s.rounds),
-                brief=brief,
-                own=s.held[seat],
-                final=True,
-                caps=sign_caps(v, len(bytes(brief))),
-            )
-        )
+        brief = BallotBrief(choices=_choices(s, v, _shown(s, v, seat)), yours=yours)
+        asks.append(ask_ballot(s, v, seat, kind, brief, final=True))
     return tuple(asks)
 
 
@@ -138,7 +129,7 @@ def _judge(s: State, v: View) -> tuple[AskSeat, ...]:
     brief = raw(BallotBrief(choices=_choices(s, v, _shown(s, v, seat))))
     return (
         AskSeat(
-            seat=seat, kind="judge", round=len(s.rounds), brief=brief, sees=sees, final=True, caps=caps(v.settings),
+            seat=seat, kind="judge", round=len(s.rounds), brief=brief, sees=sees, final=True, caps=caps(v),
         ),
     )  # fmt: skip
 

@@ -176,7 +176,7 @@ _LEFT_OUT = ("passages", "tied", "two_ways", "saved", "seating")
 
 def _without_empty(outcome: Outcome) -> dict[str, Any]:
     """As builtins, without what is empty and says nothing then."""
-    fields: dict[str, Any] = _builtins(outcome)
+    fields: dict[str, Any] = msgspec.to_builtins(outcome)
     return {name: value for name, value in fields.items() if value or name not in _LEFT_OUT}
 
 
@@ -254,8 +254,8 @@ def _round(r: Round, view: View, labels: Mapping[str, str], full: bool) -> dict[
             positions[seat] |= {
                 "change_reason": p.change_reason,
                 "reasoning": p.reasoning,
-                "citations": _builtins(p.citations),
-                "moved_by": _builtins(p.moved_by),
+                "citations": msgspec.to_builtins(p.citations),
+                "moved_by": msgspec.to_builtins(p.moved_by),
             }
     return {
         "round": r.number,
@@ -269,10 +269,6 @@ def _round(r: Round, view: View, labels: Mapping[str, str], full: bool) -> dict[
         "missing": list(r.missing),
         "why_missing": r.why,
     }
-
-
-def _builtins(value: object) -> Any:
-    return msgspec.to_builtins(value)
 
 
 # ---------------------------------------------------------------- figures that are counted

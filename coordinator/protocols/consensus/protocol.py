@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
+from parley.coordinator.commands import Finish, SayOn, Stop, Wish
 from parley.coordinator.protocols.consensus import deciding
 from parley.coordinator.protocols.consensus.assessing import (
     assess_answers,
@@ -28,10 +28,8 @@ from parley.coordinator.protocols.consensus.assessing import (
     corrected,
     figures,
     is_unchanged,
-    same_words,
     sole_source,
     unchanged,
-    voted,
 )
 from parley.coordinator.protocols.consensus.check import check, departs
 from parley.coordinator.protocols.consensus.choosing import seated
@@ -51,8 +49,10 @@ from parley.coordinator.protocols.consensus.signing import (
 )
 from parley.coordinator.protocols.consensus.state import (
     ANALYST,
+    LEXICAL,
     PANELIST,
     PUBLIC,
+    SAME,
     VOTED,
     Phase,
     Round,
@@ -74,10 +74,9 @@ from parley.coordinator.protocols.consensus.turns import (
     SIGN,
     ask_analyst,
     ask_conclusion,
+    ask_panelist,
     ask_revise,
     ask_signatures,
-    panel_brief,
-    panel_caps,
 )
 from parley.coordinator.protocols.consensus.usual import plan, usual
 from parley.coordinator.signals.count_contradictions import all_of_one_mind
@@ -120,10 +119,7 @@ Posts = tuple[SayOn, ...]
 def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
     chosen = (SayOn(channel=PUBLIC, kind="seating", round=1, body=raw(x)) for x in seated(v.opened))
-    asks = (
-        AskSeat(seat=s.seat, kind=ANSWER, round=1, brief=raw(panel_brief(v, s, 1)), caps=panel_caps(v.settings))
-        for s in v.seats(PANELIST)
-    )
+    asks = (ask_panelist(v, s, ANSWER, 1) for s in v.seats(PANELIST))
     return State(phase=Phase.ANSWERING), (*chosen, *asks)
 
 
@@ -180,7 +176,7 @@ def _close_round(s: State, v: View) -> Step:
         heard = len(current) >= v.settings.quorum
         alone = _all_say_the_same(s, v) and heard and not s.short and not v.settings.least and not deciding.is_ruled(v)
         if alone and can_reach(s, v):  # who abstains may accept the one answer
-            s, more, _ = same_words(msgspec.structs.replace(s, ending="quorum"), v)
+            s, more, _ = by_words(msgspec.structs.replace(s, ending="quorum"), v, SAME)
             return _put(s, with_said(v, more), (*says, *more))
         silent = not speaking and heard
         if s.short:
@@ -189,13 +185,13 @@ def _close_round(s: State, v: View) -> Step:
     if not can_reach(s, v) and not changes(s, v):
         return _stop(s, "incomplete", figures(s, v), says)
     if not v.settings.least and _all_say_the_same(s, v):
-        s, more, assessment = same_words(s, v)
+        s, more, assessment = by_words(s, v, SAME)
         return _decide(s, with_said(v, more), assessment, (*says, *more))
     if is_unchanged(s, v):
         s, more, assessment = unchanged(s, v)
         return _decide(s, with_said(v, more), assessment, (*says, *more))
     if v.settings.round_limit == 1 and not v.settings.least and is_over_half(sides(s, v)):  # a vote
-        s, more, _ = voted(msgspec.structs.replace(s, ending="round_limit"), v)
+        s, more, _ = by_words(msgspec.structs.replace(s, ending="round_limit"), v, VOTED)
         return _put(s, with_said(v, more), (*says, *more))
     return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, ask_analyst(s, v, speaking))
 
@@ -240,7 +236,7 @@ def _reveal(s: State, v: View) -> tuple[State, Posts, View]:
 def _on_scored(s: State, e: Answered, v: View) -> Step:
     """Post what the analyst found, and assess the round by it."""
     shown = SayOn(channel=PUBLIC, kind="analysis", round=s.round, body=raw(e.body), seat=e.seat)
-    s, says, assessment = assess_answers(s, v, e.body, "analyst", (shown,))
+    s, says, assessment = assess_answers(s, v, e.body, ANALYST, (shown,))
     s, proposes = missed(s, v, e.body.missing)
     posts = (*says, *(wish for wish in proposes if isinstance(wish, SayOn)))
     return _decide(s, with_said(v, posts), assessment, (*says, *proposes))
@@ -248,7 +244,7 @@ def _on_scored(s: State, e: Answered, v: View) -> Step:
 
 def _on_unscored(s: State, e: Missed, v: View) -> Step:
     """The analyst failed, or parted equal words to the end: words are compared, marked as such."""
-    s, says, assessment = by_words(s, v)
+    s, says, assessment = by_words(s, v, LEXICAL)
     return _decide(s, with_said(v, says), assessment, says)
 
 
@@ -463,7 +459,7 @@ def _on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 
 def _on_score_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
     """Measure the last round without the analyst, for the record; then the session ends."""
-    s, says, _ = by_words(s, v)
+    s, says, _ = by_words(s, v, LEXICAL)
     return _out_of_budget(s, e, with_said(v, says), says)
 
 

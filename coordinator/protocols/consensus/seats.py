@@ -2,6 +2,7 @@
 
 import msgspec
 
+from parley.coordinator.protocol_parts import only_seat, queues_alive, refuse_other_roles
 from parley.coordinator.protocols.consensus.choosing import LEAST_AUTO, choose, members, occurs, reasons
 from parley.coordinator.protocols.consensus.state import ANALYST, PANELIST
 from parley.coordinator.protocols.consensus.strategies import check_named, dealt
@@ -30,31 +31,25 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     """
     check_named(settings)
     panel = [s for s in request.seats if s.role == PANELIST]
-    analysts = [s for s in request.seats if s.role == ANALYST]
-    others = [s for s in request.seats if s.role not in (PANELIST, ANALYST)]
-    if others:
-        odd = others[0]
-        raise Inadmissible(f"seats.{odd.seat}", f"seat {odd.seat}: no role {odd.role}; roles are {PANELIST}, {ANALYST}")
+    refuse_other_roles(request, PANELIST, ANALYST)
     wanted = LEAST_AUTO if settings.panel == AUTO else settings.panel
     said = not panel or not request.settings.keys().isdisjoint(("panel", "consensus.panel"))
-    panel = panel or _alive(PANELIST, wanted, workers)
+    panel = panel or _alive(wanted, workers)
     if said and (settings.panel == AUTO or len(panel) > wanted):
         there = members(panel, workers, request.learned)
         why = reasons(choose(request.question, there, settings.panel), request.question)
         panel = [msgspec.structs.replace(s, chosen=why[s.seat]) for s in panel if s.seat in why]
         panel.sort(key=lambda s: list(why).index(s.seat))
-    analysts = analysts or _alive(ANALYST, 1, workers)[:1]
-    if len(analysts) > 1:
-        raise Inadmissible("seats", f"role {ANALYST}: got {len(analysts)}, allowed is 1")
+    analyst = only_seat(ANALYST, request, workers)
     readers = {w.queue for w in workers if w.family == EXTRACTIVE}
-    if rule_of(settings.decide).name == "judge" and any(s.queue in readers for s in analysts):
-        what = f"consensus.decide: judge needs a language model on seat {analysts[0].seat}, which weighs the arguments"
+    if rule_of(settings.decide).name == "judge" and analyst.queue in readers:
+        what = f"consensus.decide: judge needs a language model on seat {analyst.seat}, which weighs the arguments"
         raise Inadmissible("consensus.decide", what)
     if len(panel) < settings.quorum:
         what = f"consensus.quorum: got {settings.quorum}, the panel has {len(panel)} seats"
         raise Inadmissible("consensus.quorum", what)
     weighed = (_weighed(s, request.question, settings, workers) for s in panel)
-    return (*dealt(weighed, request, settings, request.seed or 0, workers), *analysts)
+    return (*dealt(weighed, request, settings, request.seed or 0, workers), analyst)
 
 
 def joining(opened: log.Opened, settings: Settings, name: str, workers: tuple[Announcement, ...]) -> Seat:
@@ -82,17 +77,9 @@ def joining(opened: log.Opened, settings: Settings, name: str, workers: tuple[An
     return _weighed(Seat(seat=name, role=PANELIST, queue=name), opened.question, settings, workers)
 
 
-def _alive(role: str, wanted: int, workers: tuple[Announcement, ...]) -> list[Seat]:
-    queues = sorted({w.queue for w in workers if role in w.roles and not w.draining})
-    if len(queues) < wanted:
-        names = [f"{role}_{i}" for i in range(1, wanted + 1)] if wanted > 1 else [role]
-        free = [name for name in names if name not in queues][: wanted - len(queues)]
-        start = ", ".join(f"parley agent {name}" for name in free)
-        what = f"role {role}: {wanted} needed, {len(queues)} alive; {len(free)} missing, start {start}"
-        if wanted > 1:
-            what += f" (credentials: parley bus config --panel {wanted})"
-        raise Inadmissible("seats", what)
-    return [Seat(seat=q, role=role, queue=q) for q in queues]
+def _alive(wanted: int, workers: tuple[Announcement, ...]) -> list[Seat]:
+    queues = queues_alive(PANELIST, workers, wanted, f" (credentials: parley bus config --panel {wanted})")
+    return [Seat(seat=q, role=PANELIST, queue=q) for q in queues]
 
 
 def _weighed(s: Seat, question: str, settings: Settings, workers: tuple[Announcement, ...]) -> Seat:

@@ -61,7 +61,8 @@ MAX_LINE = 240
 """Characters of a reason, and of a quotation, that a signer is shown."""
 _DENIES = re.compile(
     r"\b(?:disagree|object to|incorrect|inaccurate|untrue|false|wrong)\b|\bnot (?:true|correct|right|accurate)\b"
-    r"|\b(?:do not|don't|cannot|can't) (?:agree|accept|believe|endorse|hold|share|sign|support)\b",
+    r"|\b(?:do not|don't|cannot|can't) (?:agree|accept|believe|endorse|hold|share|sign|support)\b"
+    r"|\b(?:hold|believe|think|say|mean) the (?:opposite|contrary|reverse)\b",
     re.I,
 )
 """A reservation that says so is none."""

@@ -25,8 +25,9 @@ ANALYST = "analyst"
 PUBLIC = "public"
 QUOTATION, ARGUMENT, SIGNATURE, UNEXPLAINED = "quotation", "argument", "signature", "unexplained"
 """What a change of position rests on."""
-SAME, UNCHANGED, VOTED = "same_words", "unchanged", "counted"
-"""Where a score is from that no analyst was asked for: all say the same, no answer changed, a vote is counted."""
+SAME, UNCHANGED, VOTED, LEXICAL = "same_words", "unchanged", "counted", "lexical_fallback"
+"""Where a score is from that no analyst gave: all say the same, no answer changed, a vote is counted, or the analyst
+failed and equal words are one answer."""
 
 
 class Phase(StrEnum):

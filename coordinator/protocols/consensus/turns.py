@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Invite, Wish
+from parley.coordinator.protocol_parts import caps
 from parley.coordinator.protocols.consensus.seating import begins, missable
 from parley.coordinator.protocols.consensus.signing import offers, own_answer, second_first, tally
 from parley.coordinator.protocols.consensus.state import (
@@ -28,7 +30,6 @@ from parley.schemas.protocols.consensus import (
     Named,
     PanelBrief,
     Position,
-    Settings,
     SignBrief,
     SoFar,
     Stood,
@@ -44,9 +45,9 @@ _SIGN_FRAME = 1_500
 """Those of them that are not what is put."""
 
 
-def caps(settings: Settings) -> Caps:
-    """Tokens that one turn may take."""
-    return Caps(input_tokens=settings.max_input_tokens, output_tokens=settings.max_output_tokens)
+def panel_caps(v: View) -> Caps:
+    """Tokens that a turn of a panelist may take."""
+    return caps(v).looking(v.settings.look_ups)
 
 
 def sign_caps(v: View, shown: int = 0) -> Caps:
@@ -56,24 +57,34 @@ def sign_caps(v: View, shown: int = 0) -> Caps:
     return Caps(input_tokens=min(v.settings.max_input_tokens, prompt), output_tokens=v.settings.max_output_tokens)
 
 
-def panel_caps(settings: Settings) -> Caps:
-    """Tokens that a turn of a panelist may take."""
-    return caps(settings).looking(settings.look_ups)
-
-
 def analyst(v: View) -> str:
     """The seat of the analyst."""
     return v.seats(ANALYST)[0].seat
 
 
-def panel_brief(v: View, seat: Seat, round_: int, so_far: SoFar | None = None, *, blind: bool = False) -> PanelBrief:
-    """What a seat is told of a round beside the posts; `blind`: it has read nobody yet."""
-    return PanelBrief(
+def ask_panelist(v: View, seat: Seat, kind: str, round_: int, so_far: SoFar | None = None, **more: Any) -> AskSeat:
+    """A turn to answer, blind, or to revise."""
+    brief = PanelBrief(
         iteration=round_,
         round_limit=v.settings.round_limit,
         so_far=so_far,
-        strategy=instructions_of(seat, blind=blind or round_ == 1),
+        strategy=instructions_of(seat, blind=kind == ANSWER),
         look_ups=v.settings.look_ups or msgspec.UNSET,
+    )
+    return AskSeat(seat=seat.seat, kind=kind, round=round_, brief=raw(brief), caps=panel_caps(v), **more)
+
+
+def ask_ballot(s: State, v: View, seat: str, kind: str, brief: object, *, final: bool) -> AskSeat:
+    """A turn to sign, or to cast a ballot."""
+    told = raw(brief)
+    return AskSeat(
+        seat=seat,
+        kind=kind,
+        round=len(s.rounds),
+        brief=told,
+        own=s.held[seat],
+        caps=sign_caps(v, len(bytes(told))),
+        final=final,
     )
 
 
@@ -91,28 +102,22 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
     """
     n = s.round + 1
     speaking = tuple(speaking)
-    s, sits, wishes = begins(s, v, panel_caps(v.settings), sign_caps(v))
+    s, sits, wishes = begins(s, v, panel_caps(v), sign_caps(v))
     asks: list[Wish] = [*wishes]
     seats = {x.seat: x for x in (*v.seats(PANELIST), *(w.seat for w in wishes if isinstance(w, Invite)))}
     for me in sits:
         if me in s.late:
             continue
         if me in s.joined and me not in s.held:
-            blind = raw(panel_brief(v, seats[me], n, blind=True))
-            asks.append(AskSeat(seat=me, kind=ANSWER, round=n, brief=blind, caps=panel_caps(v.settings)))
+            asks.append(ask_panelist(v, seats[me], ANSWER, n))
             continue
         mine = so_far
         if so_far is not None:  # in an order of the reader's own, so that no place is favoured
             order = tuple(shown_order(v, n, me, so_far.key_disagreements))
             mine = msgspec.structs.replace(so_far, key_disagreements=order)
-        brief = raw(panel_brief(v, seats[me], n, mine))
         peers = shown_order(v, n, me, (other for other in speaking if other != me))
-        asks.append(
-            AskSeat(
-                seat=me, kind=REVISE, round=n, brief=brief, sees=tuple(s.held[p] for p in peers), own=s.held.get(me),
-                caps=panel_caps(v.settings), stream=True,
-            )
-        )  # fmt: skip
+        sees, own = tuple(s.held[p] for p in peers), s.held.get(me)
+        asks.append(ask_panelist(v, seats[me], REVISE, n, mine, sees=sees, own=own, stream=True))
     s = msgspec.structs.replace(s, phase=Phase.REVISING, round=n, ending="", pending=s.late, late={})
     return s, tuple(asks)
 
@@ -134,9 +139,7 @@ def ask_analyst(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
         spare=missable(s, v),
     )
     posts = dict.fromkeys([*(s.held[p] for p in order), *(m.by.post for m in moved)])
-    return AskSeat(
-        seat=analyst(v), kind=COMPARE, round=s.round, brief=raw(brief), sees=tuple(posts), caps=caps(v.settings)
-    )
+    return AskSeat(seat=analyst(v), kind=COMPARE, round=s.round, brief=raw(brief), sees=tuple(posts), caps=caps(v))
 
 
 def moves(s: State, current: Mapping[str, Position]) -> tuple[Moved, ...]:
@@ -172,7 +175,7 @@ def ask_conclusion(s: State, v: View) -> AskSeat:
         round=len(s.rounds),
         brief=raw(brief),
         sees=tuple(s.held[p] for p in order),
-        caps=caps(v.settings),
+        caps=caps(v),
         stream=True,
     )
 
@@ -183,18 +186,8 @@ def ask_signatures(s: State, v: View, sentence: str, seats: Iterable[str]) -> tu
     asks = []
     for seat in seats:
         first, second = (other, offered) if other and second_first(v, len(s.rounds), seat) else (offered, other)
-        brief = raw(SignBrief(yours=own_answer(s, v, seat), first=first, second=second))
-        asks.append(
-            AskSeat(
-                seat=seat,
-                kind=SIGN,
-                round=len(s.rounds),
-                brief=brief,
-                own=s.held[seat],
-                caps=sign_caps(v, len(bytes(brief))),
-                final=bool(s.ending),
-            )
-        )
+        brief = SignBrief(yours=own_answer(s, v, seat), first=first, second=second)
+        asks.append(ask_ballot(s, v, seat, SIGN, brief, final=bool(s.ending)))
     return tuple(asks)
 
 

@@ -4,9 +4,10 @@ sign the words of one of them.
 Sizes are those of parley/demos/consensus.yaml; tests/played/test_estimates.py compares.
 """
 
+from parley.coordinator.protocol_parts import caps
 from parley.coordinator.protocols.consensus.deciding import is_ruled, last_turns
 from parley.coordinator.protocols.consensus.state import PANELIST
-from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, CONCLUDE, REVISE, analyst, caps, panel_caps
+from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, CONCLUDE, REVISE, analyst, panel_caps
 from parley.coordinator.table import Planned, TurnPlan, Usual, View
 
 _ROUNDS = 2
@@ -33,8 +34,8 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
 def plan(v: View) -> TurnPlan:
     """The least: every panelist answers, they are compared, and all may sign, or cast a ballot. The most: every round
     is compared and put, and one sentence goes back."""
-    most, rounds, attempts = caps(v.settings), v.settings.round_limit, v.attempts
-    answers = panel_caps(v.settings)
+    most, rounds, attempts = caps(v), v.settings.round_limit, v.attempts
+    answers = panel_caps(v)
     panel = [s.seat for s in v.seats(PANELIST)]
     last, closing, ruled = analyst(v), last_turns(v), is_ruled(v)
     again = attempts if ruled else (rounds + 1) * attempts

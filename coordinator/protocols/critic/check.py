@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from parley.coordinator.protocol_parts import unquoted
 from parley.coordinator.protocols.critic.confidence import overturning
 from parley.coordinator.protocols.critic.rewriting import compare_rewriting
 from parley.coordinator.protocols.critic.ruling import unfounded
@@ -23,7 +24,7 @@ from parley.schemas.protocols.critic import (
     SignBrief,
     Verdict,
 )
-from parley.schemas.text import Citation, same, stands_in
+from parley.schemas.text import same, stands_in
 from parley.schemas.wire import decode
 
 
@@ -35,9 +36,9 @@ def check(state: State, turn: OpenTurn, body: object, view: View) -> str:
         case Rewritten():
             return _rewritten(body, view, again)
         case Answer():
-            return _quotes(body.citations, view)
+            return unquoted(body.citations, view)
         case Critique():
-            return _quotes(body.citations, view) or ("" if again else _one_or_none(body))
+            return unquoted(body.citations, view) or ("" if again else _one_or_none(body))
         case Judgement():
             return _judged(body, state, view, again)
         case Verdict():
@@ -127,22 +128,6 @@ def departs(given: Verdict, s: State, v: View) -> str:
             f"ruling: you uphold an answer against which objection {numbers} is open, and you ruled that it weighs half"
             " or more; narrow the answer to what is left of it, or reverse it"
         )
-    return ""
-
-
-def _quotes(citations: tuple[Citation, ...], view: View) -> str:
-    """Every quotation stands in the document that it names, white space aside."""
-    names = ", ".join(repr(d.name) for d in view.opened.evidence[:5])
-    other = f"name one that you hold ({names}), or leave it out" if names else "there are none: leave it empty"
-    for c in citations:
-        document = next((d for d in view.opened.evidence if d.name == c.document), None)
-        if document is None:
-            return f"citations: there is no document {c.document!r}; {other}"
-        if not stands_in(c.quote, document.text):
-            return (
-                f"citations: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r};"
-                " or leave it out"
-            )
     return ""
 
 

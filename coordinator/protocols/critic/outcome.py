@@ -41,7 +41,7 @@ def figures(s: State, v: View, says: tuple[Wish, ...]) -> dict[str, Any]:
         "objections": len(s.profile),
         "open_objections": s.open_objections(),
         "exhausted": bool(s.rounds) and s.now.exhausted,
-        "duplicates": [_builtins(c) for c in again],
+        "duplicates": msgspec.to_builtins(again),
         "source": s.now.source if s.rounds else "",
         "missing": [f"{seat} in round {r.number}" for r in s.rounds for seat in r.missing],
         "judge_bias": _bias(biases) if v.settings.measure_bias else None,
@@ -60,7 +60,10 @@ def _bias(biases: list[Bias]) -> dict[str, Any]:
     """Each pair's two scores and their difference, and the mean difference in points: above 0, who comes first is
     favoured where that is the answer."""
     mean = sum(b.difference for b in biases) / len(biases) if biases else None
-    return {"pairs": [_builtins(b) for b in biases], "mean_difference": None if mean is None else round(mean, 2)}
+    return {
+        "pairs": msgspec.to_builtins(biases),
+        "mean_difference": None if mean is None else round(mean, 2),
+    }
 
 
 def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
@@ -102,7 +105,7 @@ def outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ..
         citations=standing.citations if standing else (),
         **more,
     )
-    return _builtins(result), tuple(_round(r, v, full) for r in s.rounds)
+    return msgspec.to_builtins(result), tuple(_round(r, v, full) for r in s.rounds)
 
 
 def _round(r: Round, v: View, full: bool) -> dict[str, Any]:
@@ -113,27 +116,23 @@ def _round(r: Round, v: View, full: bool) -> dict[str, Any]:
     )
     answer_shown: dict[str, Any] | None = None
     if round_answer is not None:
-        answer_shown = _builtins(round_answer) | {"post": r.answer}
+        answer_shown = msgspec.to_builtins(round_answer) | {"post": r.answer}
         answer_shown["reasoning"] = round_answer.reasoning if full else round_answer.reasoning[:200]
     return {
         "round": r.number,
         "answer": answer_shown,
-        "raised": None if r.raised is None else _builtins(raised(v, r.raised)) | {"post": r.raised},
-        "repeats": None if r.repeats is None else _builtins(repeated(v, r.repeats)),
+        "raised": None if r.raised is None else msgspec.to_builtins(raised(v, r.raised)) | {"post": r.raised},
+        "repeats": None if r.repeats is None else msgspec.to_builtins(repeated(v, r.repeats)),
         "exhausted": r.exhausted,
-        "judgement": None if judged is None else _builtins(judged),
+        "judgement": None if judged is None else msgspec.to_builtins(judged),
         "confidence": r.confidence,
         "answered": list(tally.answered) if tally else [],
         "reopened": list(tally.reopened) if tally else [],
         "found": tally.found if tally else 0,
         "source": tally.source if tally else None,
-        "bias": None if r.bias is None else _builtins(r.bias),
+        "bias": None if r.bias is None else msgspec.to_builtins(r.bias),
         "missing": list(r.missing),
     }
-
-
-def _builtins(value: object) -> Any:
-    return msgspec.to_builtins(value)
 
 
 # ---------------------------------------------------------------- figures that are counted

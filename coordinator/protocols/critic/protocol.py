@@ -15,6 +15,7 @@ What was said lives in posts; the state refers to them by number.
 import msgspec
 
 from parley.coordinator.commands import Finish, Rephrase, SayOn, Stop
+from parley.coordinator.protocol_parts import caps
 from parley.coordinator.protocols.critic.check import check
 from parley.coordinator.protocols.critic.confidence import WORTHLESS, of_state, refutes
 from parley.coordinator.protocols.critic.ending import (
@@ -62,7 +63,6 @@ from parley.coordinator.protocols.critic.turns import (
     ask_critique,
     ask_judge,
     ask_rewrite,
-    caps,
     plan,
     usual,
 )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from parley.coordinator.protocol_parts import only_seat, refuse_other_roles
 from parley.coordinator.protocols.critic.state import ANSWERER, CRITIC, JUDGE
 from parley.coordinator.table import Inadmissible, Role
 from parley.schemas.presence import Announcement
@@ -23,11 +24,8 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     if fault := contradiction(request.settings):
         setting, why = fault
         raise Inadmissible(f"critic.{setting}", why)
-    names = [role.name for role in ROLES]
-    for s in request.seats:
-        if s.role not in names:
-            raise Inadmissible(f"seats.{s.seat}", f"seat {s.seat}: no role {s.role}; roles are {', '.join(names)}")
-    return tuple(_only_seat(name, [s for s in request.seats if s.role == name], workers) for name in names)
+    refuse_other_roles(request, ANSWERER, CRITIC, JUDGE)
+    return tuple(only_seat(role.name, request, workers) for role in ROLES)
 
 
 def contradiction(settings: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -44,14 +42,3 @@ def contradiction(settings: Mapping[str, Any]) -> tuple[str, str] | None:
 
 def _number(value: Any) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _only_seat(role: str, named: list[Seat], workers: tuple[Announcement, ...]) -> Seat:
-    if len(named) > 1:
-        raise Inadmissible("seats", f"role {role}: got {len(named)}, allowed is 1")
-    if named:
-        return named[0]
-    queues = sorted(w.queue for w in workers if role in w.roles and not w.draining)
-    if not queues:
-        raise Inadmissible("seats", f"role {role}: 1 needed, 0 alive; start one: parley agent {role}")
-    return Seat(seat=role, role=role, queue=queues[0])

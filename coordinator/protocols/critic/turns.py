@@ -6,9 +6,12 @@ critic, at the end, what became of its objections. What was closed as worthless 
 not raised again, and at the end to the judge.
 """
 
+from typing import Any
+
 import msgspec
 
 from parley.coordinator.commands import AskSeat
+from parley.coordinator.protocol_parts import caps
 from parley.coordinator.protocols.critic.confidence import overturning
 from parley.coordinator.protocols.critic.state import (
     ANSWERER,
@@ -38,16 +41,15 @@ from parley.schemas.protocols.critic import (
 )
 from parley.schemas.stops import STOPS
 from parley.schemas.text import same
-from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
 REWRITE, ANSWER, CRITIQUE = "rewrite", "answer", "critique"
 JUDGING, VERDICT, SIGN, COUNTERSIGN = "judge", "verdict", "sign", "countersign"
 
 
-def caps(v: View) -> Caps:
-    """Of every turn of a session."""
-    return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)
+def _ask(s: State, v: View, role: str, kind: str, brief: object, **more: Any) -> AskSeat:
+    """A turn of the one seat of a role."""
+    return AskSeat(seat=seat_of(v, role), kind=kind, round=s.now.number, brief=raw(brief), caps=caps(v), **more)
 
 
 def ask_rewrite(v: View) -> AskSeat:
@@ -61,36 +63,18 @@ def _at_issue(s: State) -> tuple[PastObjection, ...]:
 
 def ask_answer(s: State, v: View) -> AskSeat:
     """Afresh: the objections so far, and none of its answers."""
-    brief = AnswerBrief(round=s.now.number, profile=_at_issue(s))
-    return AskSeat(
-        seat=seat_of(v, ANSWERER),
-        kind=ANSWER,
-        round=s.now.number,
-        brief=raw(brief),
-        caps=caps(v),
-        stream=True,
-    )
+    return _ask(s, v, ANSWERER, ANSWER, AnswerBrief(round=s.now.number, profile=_at_issue(s)), stream=True)
 
 
 def ask_critique(s: State, v: View) -> AskSeat:
     """The answer that stands, and the profile."""
-    assert s.answer is not None, "the critic is asked about an answer"
     brief = CritiqueBrief(round=s.now.number, profile=s.past())
-    return AskSeat(
-        seat=seat_of(v, CRITIC),
-        kind=CRITIQUE,
-        round=s.now.number,
-        brief=raw(brief),
-        sees=(s.answer,),
-        caps=caps(v),
-        stream=True,
-    )
+    return _ask(s, v, CRITIC, CRITIQUE, brief, sees=(s.answer,), stream=True)
 
 
 def ask_judge(s: State, v: View, *, swapped: bool = False, checked: str = "") -> AskSeat:
     """The round's pair, in an order drawn by seed and round, or in the opposite one; or the answer, and how the critic
     checked it."""
-    assert s.answer is not None, "the judge is asked about an answer"
     n = s.now
     first = answer_first(v, n.number) != swapped
     pair = (s.answer,) if n.objection is None else (s.answer, n.objection)
@@ -102,19 +86,11 @@ def ask_judge(s: State, v: View, *, swapped: bool = False, checked: str = "") ->
         closed=tuple(o.past() for o in s.profile if o.closed),
         checked=checked,
     )
-    return AskSeat(
-        seat=seat_of(v, JUDGE),
-        kind=JUDGING,
-        round=n.number,
-        brief=raw(brief),
-        sees=pair if first else tuple(reversed(pair)),
-        caps=caps(v),
-    )
+    return _ask(s, v, JUDGE, JUDGING, brief, sees=pair if first else pair[::-1])
 
 
 def ask_verdict(s: State, v: View, reason: str) -> AskSeat:
     """The answer that stands and the profile; paid from what was held back for it."""
-    assert s.answer is not None, "a verdict is on an answer"
     brief = VerdictBrief(
         reason=reason,
         converged=STOPS[reason].converged,
@@ -122,39 +98,20 @@ def ask_verdict(s: State, v: View, reason: str) -> AskSeat:
         overturned_by=overturning(s),
         unsigned=s.unsigned,
     )
-    return AskSeat(
-        seat=seat_of(v, JUDGE),
-        kind=VERDICT,
-        round=s.now.number,
-        brief=raw(brief),
-        sees=(s.answer,),
-        caps=caps(v),
-        stream=True,
-        final=True,
-    )
+    return _ask(s, v, JUDGE, VERDICT, brief, sees=(s.answer,), stream=True, final=True)
 
 
 def ask_sign(s: State, v: View, narrowed: str) -> AskSeat:
     """Does a verdict that narrows claim less than the answer that stands, and nothing else?"""
     standing = answer(v, s.answer)
     assert standing is not None, "a verdict is on an answer"
-    brief = SignBrief(yours=standing.answer, verdict=narrowed)
-    return AskSeat(seat=seat_of(v, ANSWERER), kind=SIGN, round=s.now.number, brief=raw(brief), caps=caps(v), final=True)
+    return _ask(s, v, ANSWERER, SIGN, SignBrief(yours=standing.answer, verdict=narrowed), final=True)
 
 
 def ask_countersign(s: State, v: View, narrowed: str) -> AskSeat:
     """What is open against the answer as it stands, or as a verdict narrows it?"""
-    assert s.answer is not None, "the critic is asked about an answer"
     brief = CountersignBrief(narrowed=narrowed, objections=tuple(_ruled(s, v, o) for o in s.profile))
-    return AskSeat(
-        seat=seat_of(v, CRITIC),
-        kind=COUNTERSIGN,
-        round=s.now.number,
-        brief=raw(brief),
-        sees=(s.answer,),
-        caps=caps(v),
-        final=True,
-    )
+    return _ask(s, v, CRITIC, COUNTERSIGN, brief, sees=(s.answer,), final=True)
 
 
 def _ruled(s: State, v: View, o: Objection) -> Ruled:

@@ -13,11 +13,10 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop
+from parley.coordinator.protocol_parts import caps, only_seat, refuse_other_roles, unquoted
 from parley.coordinator.table import (
     Answered,
-    Inadmissible,
     Missed,
-    OpenTurn,
     Planned,
     Protocol,
     Role,
@@ -31,8 +30,6 @@ from parley.coordinator.table import (
 from parley.schemas.presence import Announcement
 from parley.schemas.protocols.single import Answer, AnswerBrief, Outcome, Settings
 from parley.schemas.session import OpenSession, Seat
-from parley.schemas.text import stands_in
-from parley.schemas.turn import Caps
 from parley.schemas.wire import decode, raw
 
 ANSWERER, PUBLIC, ANSWER = "answerer", "public", "answer"
@@ -56,16 +53,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     missing: bool = False
 
 
-def _caps(v: View) -> Caps:
-    return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)
-
-
 def _seat_of(v: View) -> str:
     return v.seats(ANSWERER)[0].seat
 
 
 def _start(v: View) -> Step:
-    ask = AskSeat(seat=_seat_of(v), kind=ANSWER, round=1, brief=raw(AnswerBrief()), caps=_caps(v), stream=True)
+    ask = AskSeat(seat=_seat_of(v), kind=ANSWER, round=1, brief=raw(AnswerBrief()), caps=caps(v), stream=True)
     return State(phase=Phase.ANSWERING), (ask,)
 
 
@@ -92,31 +85,8 @@ def _on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 
 def _seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
     """The answerer: that which the request names, else the first queue alive. Raises Inadmissible."""
-    for s in request.seats:
-        if s.role != ANSWERER:
-            raise Inadmissible(f"seats.{s.seat}", f"seat {s.seat}: no role {s.role}; the role is {ANSWERER}")
-    if len(request.seats) > 1:
-        raise Inadmissible("seats", f"role {ANSWERER}: got {len(request.seats)}, allowed is 1")
-    if request.seats:
-        return request.seats
-    queues = sorted(w.queue for w in workers if ANSWERER in w.roles and not w.draining)
-    if not queues:
-        raise Inadmissible("seats", f"role {ANSWERER}: 1 needed, 0 alive; start one: parley agent {ANSWERER}")
-    return (Seat(seat=ANSWERER, role=ANSWERER, queue=queues[0]),)
-
-
-def _check(_s: State, _turn: OpenTurn, body: Answer, v: View) -> str:
-    """Every quotation stands in the document that it names, white space aside."""
-    names = ", ".join(repr(d.name) for d in v.opened.evidence[:5])
-    way_out = f"name one that you hold ({names}), or leave it out" if names else "there are none: leave it empty"
-    for c in body.citations:
-        document = next((d for d in v.opened.evidence if d.name == c.document), None)
-        if document is None:
-            return f"citations: there is no document {c.document!r}; {way_out}"
-        if not stands_in(c.quote, document.text):
-            wrong = f"citations: this does not stand in {c.document}, quote it word for word: {c.quote[:200]!r}"
-            return f"{wrong}; or leave it out"
-    return ""
+    refuse_other_roles(request, ANSWERER)
+    return (only_seat(ANSWERER, request, workers),)
 
 
 def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
@@ -140,8 +110,8 @@ def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], .
 def _plan(v: View) -> TurnPlan:
     return TurnPlan(
         rounds=1,
-        least=(Planned(_seat_of(v), ANSWER, _caps(v)),),
-        most=(Planned(_seat_of(v), ANSWER, _caps(v), v.attempts),),
+        least=(Planned(_seat_of(v), ANSWER, caps(v)),),
+        most=(Planned(_seat_of(v), ANSWER, caps(v), v.attempts),),
     )
 
 
@@ -165,7 +135,7 @@ PROTOCOL = Protocol(
     seat=_seat,
     start=_start,
     final=lambda v: (),
-    check=_check,
+    check=lambda state, turn, body, view: unquoted(body.citations, view),
     outcome=_outcome,
     stops=("answered", "budget", "unanswered", "quorum"),
     plan=_plan,

@@ -110,7 +110,7 @@ def test_quotations_stand_in_documents_that_the_seat_holds() -> None:
     p.says("pro_1", citations=(Citation(document="pro.txt", quote="sold to infants"),))
     p.scores()
     p.says("con_1", citations=(Citation(document="pro.txt", quote="sold to infants"),))
-    assert p.ask("con_1").error == "citations: you have no document 'pro.txt'"
+    assert p.ask("con_1").error == "citations: there is no document 'pro.txt'; there are none: leave it empty"
     assert "pro.txt" in str(p.ask("con_1").refused), "it is shown what was refused"
 
 

@@ -224,7 +224,7 @@ def test_a_form_missed_twice_is_no_signature_and_hangs_nothing(form: object) -> 
 
 
 def test_a_reservation_is_told_with_its_signature() -> None:
-    against = "In truth I hold the opposite."
+    against = "Only as long as it costs little."
     panel = [
         member(says("Keep it", confidence=0.9)),
         Member(["Yes"], signs=lambda seen: msgspec.structs.replace(_signs(seen, "Keep it"), reservation=against)),

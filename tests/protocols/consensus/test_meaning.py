@@ -1,8 +1,7 @@
-"""Same meaning, same answer: what hangs on the groups that the analyst names, and agreement by words alone."""
+"""Same meaning, same answer: what hangs on the groups that the analyst names."""
 
 import pytest
 
-from parley.coordinator.protocols.consensus.assessing import dimensions, pairwise
 from parley.coordinator.protocols.consensus.score import facts, weighted_median
 from parley.schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison, ConcludeBrief, MovingArgument
 from parley.schemas.wire import decode
@@ -169,17 +168,3 @@ def test_what_moved_somebody_is_the_argument_that_is_shown_for_an_answer() -> No
         ("Vilnius", "the law of 1992 names it"), ("Kaunas", "because Kaunas"),
     ]  # fmt: skip
     assert brief.stood[1].left == ("convinced",)
-
-
-def test_pairwise_by_hand() -> None:
-    """Weights 2, 1, 1; only the first two agree: 2 of 2 + 2 + 1."""
-    assert pairwise(["a", "a", "b"], [2, 1, 1], lambda x, y: float(x == y)) == pytest.approx(2 / 5)
-    assert pairwise(["a"], [1], lambda x, y: 0.0) == 1.0
-
-
-def test_weight_decides_whose_disagreement_counts() -> None:
-    positions = [says("a", citations=(cite(d, "q"),)) for d in ("x", "x", "y")]
-    heavy = dimensions(positions, [1, 1, 8])["priority"]
-    light = dimensions(positions, [8, 8, 1])["priority"]
-    assert heavy == pytest.approx(100 / 17)
-    assert light == pytest.approx(100 * 64 / 80)

@@ -125,7 +125,8 @@ def test_a_lasting_dissent_that_keeps_its_words_is_counted_as_the_rival_and_not_
     assert (stands(play), play.outcome["saved"]) == (["said", "said", "rival"], {"unchanged": 2, "known": 1})
 
 
-CONTRARY = ("I do not hold that it is Vilnius", "It is Kaunas", "The answer is wrong", "Not Vilnius")
+CONTRARY = ("I do not hold that it is Vilnius", "It is Kaunas", "The answer is wrong", "Not Vilnius",
+            "In truth I hold the opposite.")  # fmt: skip
 
 
 @pytest.mark.parametrize("reservation", CONTRARY)
