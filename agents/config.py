@@ -248,13 +248,9 @@ def _names_any(levels: tuple[str, ...], environ: Mapping[str, str]) -> bool:
 
 
 def _with_encoder(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
-    from parley.agents.encoders import EncoderMisconfigured, settings  # numpy: for the helper alone
-
-    try:
-        named = settings.chosen(spec.options.get("encoder"), _levels(spec), environ)
-    except EncoderMisconfigured as error:
-        raise ModelMisconfigured(error.why) from error
-    return spec if named is None else spec.model_copy(update={"options": {**spec.options, "encoder": named}})
+    """With the encoder that the nearest variable names, over that of its file."""
+    name = next((found for level in _levels(spec) if (found := environ.get(f"{level}ENCODER", "").strip())), "")
+    return spec.model_copy(update={"options": {**spec.options, "encoder": name}}) if name else spec
 
 
 _OTHERS_KEY = "; LLM_API_KEY is set, and it is for another provider"

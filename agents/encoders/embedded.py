@@ -9,13 +9,13 @@ import asyncio
 import importlib
 import importlib.util
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from parley.agents.encoders.base import EncoderMisconfigured, EncoderUnavailable, Spent, Vectors, unit
+from parley.agents.encoders.base import EncoderError, Vectors
 from parley.agents.encoders.wordpiece import WordPiece
 
 FOLDER = Path(__file__).parent / "minilm"
@@ -28,33 +28,24 @@ class Embedded:
 
     name = "all-MiniLM-L6-v2-int8"
     dimension = 384
-    file = FOLDER / "model.int8.onnx"
-    longest = LONGEST
-    of_one_length = True
-    """What the file gives for a text is a vector alone: it is put at length 1."""
-    left_out: tuple[str, ...] = ()
-    """Optimizers of onnxruntime that are not used."""
-    metered = False
-    usd_per_million = 0.0
 
-    def __init__(self, threads: int = 1) -> None:
-        self._threads = threads
+    def __init__(self) -> None:
         self._loaded: tuple[WordPiece, Any] | None = None
         self._lock = threading.Lock()
 
     @classmethod
-    def checked(cls, threads: int = 1) -> Self:
-        """A new one. Raises EncoderMisconfigured: onnxruntime is not installed."""
+    def checked(cls) -> Self:
+        """A new one. Raises EncoderError: onnxruntime is not installed."""
         if importlib.util.find_spec("onnxruntime") is None:
-            raise EncoderMisconfigured("encoder embedded: the package onnxruntime is not installed")
-        return cls(threads)
+            raise EncoderError("encoder embedded: the package onnxruntime is not installed")
+        return cls()
 
-    async def encode(self, texts: Sequence[str], spent: Spent | None = None) -> Vectors:
+    async def encode(self, texts: Sequence[str]) -> Vectors:
         """See Encoder. In a thread, so that the event loop goes on.
 
         Raises
         ------
-        EncoderUnavailable
+        EncoderError
             onnxruntime or the files cannot be loaded.
         """
         return await asyncio.to_thread(self._encode, texts)
@@ -63,15 +54,10 @@ class Embedded:
         words, session = self._load()
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in enumerate(texts):
-            tokens = np.array([words.ids(text, self.longest)], np.int64)
-            (rows,) = session.run(None, {"input_ids": tokens, "attention_mask": np.ones_like(tokens)})
-            vectors[row] = (unit(rows, 1) if self.of_one_length else rows)[0]
+            tokens = np.array([words.ids(text, LONGEST)], np.int64)
+            ((vector,),) = session.run(None, {"input_ids": tokens, "attention_mask": np.ones_like(tokens)})
+            vectors[row] = vector / np.linalg.norm(vector.astype(np.float64))
         return vectors
-
-    @staticmethod
-    def tokens() -> WordPiece:
-        """What cuts texts into tokens."""
-        return WordPiece((FOLDER / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1])
 
     async def aclose(self) -> None:
         """Nothing to close."""
@@ -82,34 +68,12 @@ class Embedded:
                 try:
                     runtime = importlib.import_module("onnxruntime")
                     options = runtime.SessionOptions()
-                    options.intra_op_num_threads = self._threads
+                    options.intra_op_num_threads = 1
                     session = runtime.InferenceSession(
-                        str(self.file),
-                        options,
-                        providers=["CPUExecutionProvider"],
-                        disabled_optimizers=list(self.left_out),
+                        str(FOLDER / "model.int8.onnx"), options, providers=["CPUExecutionProvider"]
                     )
-                    words = self.tokens()
+                    words = WordPiece((FOLDER / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1])
                 except Exception as error:  # of its own kinds, none of which it exports
-                    raise EncoderUnavailable(
-                        f"the embedded encoder cannot be loaded: {type(error).__name__}"
-                    ) from error
+                    raise EncoderError(f"the embedded encoder cannot be loaded: {type(error).__name__}") from error
                 self._loaded = words, session
             return self._loaded
-
-
-def make(options: Mapping[str, Any]) -> Embedded:
-    """The encoder; option `threads`, 1 to 64.
-
-    Raises
-    ------
-    EncoderMisconfigured
-        Another option, or onnxruntime is not installed.
-    """
-    for name in options:
-        if name != "threads":
-            raise EncoderMisconfigured(f"encoder.{name}: the embedded encoder takes only the option threads")
-    threads = options.get("threads", 1)
-    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 64:
-        raise EncoderMisconfigured(f"encoder.threads: got {threads!r}, allowed is 1 to 64")
-    return Embedded.checked(threads)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from parley.agents.encoders import Encoder, Spent, Vectors
+from parley.agents.encoders import Encoder, Vectors
 from parley.agents.encoders.embedded import Embedded
 from parley.agents.expert_matching import keyword_baseline
 from parley.agents.expert_matching.sanitize import sanitized
@@ -71,9 +71,9 @@ BY_WORDS = Scale(weights=(0.5, 1.9, 0.05, 0.5), least=0.1, lead=(-1.2, 6.5, 1.1)
 class Roots:
     """The encoder where there is none: texts are as near as they share roots of words."""
 
-    name, dimension, metered, usd_per_million = "words", 4_096, False, 0.0
+    name, dimension = "words", 4_096
 
-    async def encode(self, texts: Sequence[str], spent: Spent | None = None) -> Vectors:
+    async def encode(self, texts: Sequence[str]) -> Vectors:
         """A place for each root."""
         rows = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in zip(rows, texts, strict=True):

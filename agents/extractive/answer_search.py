@@ -2,16 +2,20 @@
 question.
 
 It abstains rather than guesses: an answer needs a sentence that is sure enough (agents/extractive/ranking.py) and has
-what is asked for; a table's answer needs a column that is clear; of options one is named only by figures or by what is
-said of it alone; yes or no needs a sentence that says the same, or the same with a "not"; of two questions in one both
-are answered or none.
+what is asked for; of options one is named only by what is said of it alone; yes or no needs a sentence that says the
+same, or the same with a "not".
 """
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from parley.agents.context import Shown
+from parley.agents.encoders import Encoder
 from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.extractive.question import (
     DATE,
@@ -26,12 +30,12 @@ from parley.agents.extractive.question import (
     read_question,
 )
 from parley.agents.extractive.ranking import ScoredSentence, fits, looked_at, rank_by_cosine, stems_of, sureness
-from parley.agents.extractive.stance import polarity
-from parley.agents.extractive.tables import Near, column_name, of_tables
+from parley.agents.extractive.text_similarity import Done, TextSimilarity
 from parley.agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set
 from parley.agents.text.languages import DEFAULT
 from parley.agents.text.words import NAMES, words
 from parley.schemas.result import RIGHT
+from parley.schemas.text import BY_ENCODER
 
 FLOOR = 0.75
 """How sure an answer must be."""
@@ -39,18 +43,12 @@ BY_WORDS_ALONE = 0.62
 """The same, of some options, and in other languages than English."""
 FITTING = 0.6
 """Below it a sentence has nothing of the kind asked for."""
-OF_A_TABLE = 0.8
-"""How sure a table's answer is: it stands there, but the column may be misread."""
 MAJORITY = 2 / 3
 """Share of what is said of one option alone that must be for the same one."""
 BEARING = 5
 """Passages that are shown where there is no answer."""
 
-if TYPE_CHECKING:  # numpy: for whoever encodes
-    import numpy as np
-    from numpy.typing import NDArray
-
-Vectors = Mapping[str, "NDArray[np.float32]"]
+Vectors = Mapping[str, NDArray[np.float32]]
 _HEDGES = word_set("out might maybe perhaps possibly probably rumour allegedly seems apparently unlikely likely")
 """With one of these a sentence neither says nor denies it. "Out of service" has the words of "in service"."""
 _CONTRAST = re.compile(r"\b(?:than|instead of|rather than|unlike|compared (?:with|to)|versus|over)\b", re.I)
@@ -97,57 +95,34 @@ class Search:
     def __init__(self, question: str, evidence: Sequence[EvidenceSentence]) -> None:
         self._question = read_question(question)
         self._evidence = evidence
-        self._parts = [(q, self._looked(q)) for q in (self._question, *self._question.parts)]
-
-    def _looked(self, question: ParsedQuestion) -> list[ScoredSentence]:
-        return looked_at(question, [e for e in self._evidence if _may_answer(question, e)])
+        self._looked = looked_at(self._question, [e for e in evidence if _may_answer(self._question, e)])
 
     @property
     def texts(self) -> list[str]:
-        """Questions, sentences, and the headers of columns; none where there is nothing to compare, or not in English,
-        which alone the encoder knows."""
-        if self._question.language != DEFAULT:
+        """The question and the sentences; none where there is nothing to compare, or not in English, which alone the
+        encoder knows."""
+        if self._question.language != DEFAULT or not self._looked:
             return []
-        texts = [x.evidence.sentence.text for _, looked in self._parts for x in looked]
-        texts += [column_name(h) for h in dict.fromkeys(h for e in self._evidence for h in e.sentence.header)]
-        return list(dict.fromkeys([*(q.text for q, _ in self._parts), *texts])) if texts else []
+        return list(dict.fromkeys([self._question.text, *(x.evidence.sentence.text for x in self._looked)]))
 
     def looked(self, vectors: Vectors | None) -> list[ScoredSentence]:
-        """What was looked at for the whole question, the best first."""
-        return _compared(*self._parts[0], vectors)
+        """What was looked at, the best first."""
+        if vectors is None:
+            return self._looked
+        of_question = vectors[self._question.text]
+        cosines = [float(of_question @ vectors[x.evidence.sentence.text]) for x in self._looked]
+        return rank_by_cosine(self._looked, cosines)
 
     def result(self, vectors: Vectors | None) -> SearchResult:
         """What the sentences answer; without vectors by words alone."""
-        (_, looked), *parts = [(q, _compared(q, looked, vectors)) for q, looked in self._parts]
+        looked = self.looked(vectors)
         bearing = tuple(x.evidence for x in looked[:BEARING])
         if self._question.language not in NAMES:
             return SearchResult(bearing=bearing)
-        if not parts:
-            return replace(self._result(self._question, looked, vectors), bearing=bearing)
-        of_question = self._result(self._question, looked, vectors)
-        if (
-            of_question.answer
-            and len(of_question.rests_on) == 1
-            and _has_both([q for q, _ in parts], of_question.rests_on[0])
-        ):
-            return replace(of_question, bearing=bearing)
-        answers = [self._result(q, looked_at_part, vectors) for q, looked_at_part in parts]
-        if not all(a.answer for a in answers):
-            return SearchResult(bearing=bearing)
-        return SearchResult(
-            "; ".join(dict.fromkeys(a.answer for a in answers)),
-            min(a.sure for a in answers),
-            tuple(dict.fromkeys(e for a in answers for e in a.rests_on)),
-            bearing,
-        )
+        return replace(self._result(looked), bearing=bearing)
 
-    def _result(
-        self, question: ParsedQuestion, looked: Sequence[ScoredSentence], vectors: Vectors | None
-    ) -> SearchResult:
-        near = _nearness(question, vectors)
-        table = of_tables(question, self._evidence, near)
-        if table:
-            return SearchResult(table.answer, OF_A_TABLE, table.rows)
+    def _result(self, looked: Sequence[ScoredSentence]) -> SearchResult:
+        question = self._question
         if question.kind == OPTIONS:
             return option(question, self._evidence)
         if not looked:
@@ -163,41 +138,35 @@ class Search:
         return SearchResult(answer, sure, (best.evidence,))
 
 
-def _has_both(parts: Sequence[ParsedQuestion], e: EvidenceSentence) -> bool:
-    """Whether one sentence has what each part asks for, and the words that only a further part has."""
-    further = set().union(*(q.terms for q in parts[1:])) - set(parts[0].terms)
-    return bool(further) and further <= stems_of(e) and all(fits(q, e.sentence.text) >= FITTING for q in parts)
+async def search(
+    shown: Shown, encoding: TextSimilarity, question: str, evidence: Sequence[EvidenceSentence]
+) -> Done[SearchResult]:
+    """What sentences answer within a turn, as sure as encoder and words say it; by words alone where there is no
+    encoder."""
+    begun = await asyncio.to_thread(Search, question, evidence)
+    if not begun.texts:
+        return Done(begun.result(None), False, ())
 
+    async def compare(encoder: Encoder) -> SearchResult:
+        rows = np.asarray(await encoder.encode(begun.texts))
+        return begun.result(dict(zip(begun.texts, rows, strict=True)))
 
-def _compared(
-    question: ParsedQuestion, looked: Sequence[ScoredSentence], vectors: Vectors | None
-) -> list[ScoredSentence]:
-    if vectors is None:
-        return list(looked)
-    question_vector = vectors[question.text]
-    return rank_by_cosine(looked, [float(question_vector @ vectors[x.evidence.sentence.text]) for x in looked])
-
-
-def _nearness(question: ParsedQuestion, vectors: Vectors | None) -> Near | None:
-    return None if vectors is None else lambda text: float(vectors[question.text] @ vectors[text])
+    done = await encoding.use(shown, compare, lambda: begun.result(None))
+    return Done(done.value, done.encoded, tuple(f for f in done.flags if f != BY_ENCODER))
 
 
 def _may_answer(question: ParsedQuestion, e: EvidenceSentence) -> bool:
-    """Whether a sentence has what is asked for; a heading only a figure or a date, a row of figures by its columns. A
-    belief that it reports counts only where beliefs are asked for."""
+    """Whether a sentence has what is asked for; a heading only a figure or a date. A belief that it reports counts only
+    where beliefs are asked for."""
     if _reports(question, e):
         return False
     if question.kind in (YES_NO, OPTIONS):
         return not e.heading
     if question.negated and not _is_negated(e):
         return False
-    if _SEEKS_ADVICE.search(question.text) and polarity(e.sentence.text) < 0:
-        return False
     if (e.heading or _is_title(e.sentence.text)) and question.kind not in (NUMBER, DATE, YEAR):
         return False
     if question.extreme and stem(question.extreme) not in e.sentence.stems and question.extreme not in e.sentence.words:
-        return False
-    if e.sentence.header and any(c.isdigit() for cell in e.sentence.cells[1:] for c in cell):
         return False
     return question.kind in (OPEN, WHY) or fits(question, e.sentence.text) >= FITTING
 
@@ -269,26 +238,15 @@ def said_of(
     if not all(marks):
         return [()] * len(marks)
     asked_stems = {t for t in question.terms if not any(t in m for m in marks)} - common
-    compared = " ".join(re.findall(r"\b(?:more|less|fewer) \w+|\b\w+er\b(?= )", question.text.lower())[:1])
     by_mark: list[list[tuple[EvidenceSentence, int]]] = [[] for _ in marks]
     for e in evidence:
-        if (
-            e.heading
-            or e.sentence.cells
-            or _reports(question, e)
-            or _is_negated(e)
-            or not _HEDGES.isdisjoint(e.sentence.words)
-        ):
+        text = e.sentence.text
+        hedges = not _HEDGES.isdisjoint(e.sentence.words) or _CONTRAST.search(text)
+        if e.heading or e.sentence.cells or hedges or _is_negated(e) or _reports(question, e):
             continue
-        text, contrast = e.sentence.text, _CONTRAST.search(e.sentence.text)
-        head = text[: contrast.start()] if contrast else text
         named = [i for i, m in enumerate(marks) if m <= set(stems(text))]
-        if contrast and not (compared and compared in head.lower()):
-            continue
-        if contrast:
-            named = [i for i in named if marks[i] <= set(stems(head))] if len(named) == 2 else []
         advised = _SEEKS_ADVICE.search(question.text) and _ADVICE.search(text)
-        direct = contrast or (asked_stems and asked_stems <= stems_of(e))
+        direct = asked_stems and asked_stems <= stems_of(e)
         if len(named) == 1 and (direct or advised):
             by_mark[named[0]].append((e, 2 if direct else 1))
     return [tuple(f) for f in by_mark]

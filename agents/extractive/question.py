@@ -92,18 +92,10 @@ _UNITS = (
     (r"\bhow old\b", r"\b(?:years?|aged?|old|months?|born)\b"),
 )
 """What a question asks for, and what stands in an answer to it."""
-_PART = re.compile(
-    r"(?<=\?)\s+|,?\s+and\s+(?=(?:(?:on|in|at|by|for|to|from|with) )?"
-    r"(?:who|whom|what|when|where|how|why|which|is|does|did|do|are|was|were)\b)",
-    re.I,
-)
 _IDLE = word_set(
     "which what who whom whose when where why how many much long often kind type name called year date vs versus"
 )
 _PROPER = re.compile(r"(?<![.!?:] )(?<!^)(?<!\w)[A-Z][\w'’]+")
-_POINTING = word_set("it its they their them he his him she her this that these those there")
-LEAST_TERMS = 2
-"""Words of its own from which a further question in one stands for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +115,6 @@ class ParsedQuestion:
     """A pattern of what stands beside the figure that is asked for."""
     extreme: str = ""
     """The word that asks for the most or the least of something."""
-    parts: tuple["ParsedQuestion", ...] = ()
-    """Of several questions in one."""
     names: frozenset[str] = frozenset()
     """Stems of the proper names in it: what speaks of none of them answers something else."""
 
@@ -133,27 +123,6 @@ class ParsedQuestion:
 def read_question(text: str) -> ParsedQuestion:
     """Read a question. Never fails: what has no known form is open."""
     text = collapse(text)
-    parts = [p.strip(" ,") for p in _PART.split(text) if len(words(p)) > 1]
-    question = _parse_part(text)
-    if len(parts) < 2 or not _asks(parts[0]):
-        return question
-    read = [_parse_part(p) for p in parts]
-    # "and how much does it cost", "and in which year": it is what the first part asks about.
-    read[1:] = [
-        replace(q, text=text, terms=tuple(dict.fromkeys((*read[0].terms, *q.terms))))
-        if len(q.terms) < LEAST_TERMS or _POINTING & set(words(q.text))
-        else q
-        for q in read[1:]
-    ]
-    return replace(question, parts=tuple(read))
-
-
-def _asks(text: str) -> bool:
-    first = words(text)[:3]
-    return text.endswith("?") or bool(set(first) & (_IDLE | AUXILIARY))
-
-
-def _parse_part(text: str) -> ParsedQuestion:
     asking = [s for s in sentences(text) if s.endswith(("?", "？"))]
     low = (asking or [text])[-1].lower()
     every = words(low)

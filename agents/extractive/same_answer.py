@@ -6,7 +6,7 @@ and the seats sign.
 
 from collections.abc import Sequence
 
-from parley.agents.extractive.stance import is_negated
+from parley.agents.extractive.question import NEGATORS
 from parley.agents.retrieval.corpus import sentence, stem
 from parley.schemas.text import answer_key
 
@@ -49,7 +49,7 @@ def agreement(a: str, b: str) -> float:
     if alike(a, b):
         return 1.0
     first, second = sentence(a), sentence(b)
-    if is_negated(first) != is_negated(second):
+    if NEGATORS.isdisjoint(first.words) != NEGATORS.isdisjoint(second.words):
         return 0.0
     figures = [{w for w in s.words if w[0].isdigit()} for s in (first, second)]
     if figures[0] != figures[1]:

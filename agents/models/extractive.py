@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.encoders import EncoderMisconfigured
+from parley.agents.encoders import EncoderError
 from parley.agents.extractive.text_similarity import TextSimilarity
 from parley.agents.extractive.turn_method import TurnMethod, Workbench
 from parley.agents.model.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused
@@ -35,13 +35,11 @@ class Extractive:
     family = "extractive"
     computes = True
     """It computes what is asked of no model by its own options."""
-    usd_per_million_output = 0.0
+    metered = False
+    usd_per_million_input = usd_per_million_output = 0.0
 
     def __init__(self, encoding: TextSimilarity | None = None, asks: Model | None = None) -> None:
         self._bench = Workbench(encoding or TextSimilarity(), asks)
-        encoder = self._bench.encoding.encoder
-        self.metered = encoder is not None and encoder.metered
-        self.usd_per_million_input = 0.0 if encoder is None else encoder.usd_per_million or 0.0
 
     async def aclose(self) -> None:
         """Close the encoder's connections."""
@@ -85,5 +83,5 @@ def make(options: Mapping[str, Any]) -> Extractive:
             raise ModelMisconfigured(f"options.{name}: the extractive model takes no option but encoder")
     try:
         return Extractive(TextSimilarity(options.get("encoder")))
-    except EncoderMisconfigured as error:
+    except EncoderError as error:
         raise ModelMisconfigured(error.why) from error

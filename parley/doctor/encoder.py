@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import time
-from typing import Any
 
 import msgspec
 
@@ -27,9 +26,6 @@ class EncoderFound(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     dimension: int | None = None
     """Of its vectors; None: not known."""
-    metered: bool = False
-    usd_per_million: float | None = None
-    """US dollars for a million tokens; None: no price is known."""
     status: str
     """answers | configured (not tried) | none (not used) | missing | unknown (of a stack with helpers of its own)"""
     seconds: float | None = None
@@ -55,28 +51,20 @@ async def examine(row: AgentRow, *, probe: bool) -> EncoderFound:
         spec = spec_of(row)
     except BadInput as error:
         return EncoderFound(agent=row.queue, status="missing", why=str(error))
-    from parley.agents.encoders import EncoderError
-    from parley.agents.encoders.settings import DEFAULT, from_options
+    from parley.agents.encoders import EMBEDDED, EncoderError, make_encoder
 
-    own: Any = spec.options.get("encoder") if spec.model == "extractive" else None  # beside a model: the embedded one
-    name = str(own or DEFAULT) if not isinstance(own, dict) else str(own.get("name", DEFAULT))
+    own = spec.options.get("encoder") if spec.model == "extractive" else None  # beside a model: the embedded one
+    name = str(own or EMBEDDED)
     report = EncoderFound(agent=row.queue, encoder=name, status="missing")
     replace = msgspec.structs.replace
     try:
-        encoder, why = from_options(own)
+        encoder = make_encoder(name)
     except EncoderError as error:
         return replace(report, why=error.why)
     if encoder is None:
-        return replace(report, status="none", why=f"{why}: words are compared")
-    report = replace(
-        report,
-        model=encoder.name,
-        dimension=encoder.dimension or None,
-        metered=encoder.metered,
-        usd_per_million=encoder.usd_per_million,
-        status="configured",
-    )
-    if not (probe or name == DEFAULT):
+        return replace(report, status="none", why="no encoder is wanted: words are compared")
+    report = replace(report, model=encoder.name, dimension=encoder.dimension or None, status="configured")
+    if not (probe or name == EMBEDDED):
         return report
     started = time.perf_counter()
     try:
@@ -102,9 +90,6 @@ def encoder_line(report: EncoderFound) -> str:
     parts = [line(f"{report.encoder}: {report.model}" if report.model and report.encoder else report.encoder)]
     if report.dimension:
         parts.append(f"{report.dimension} numbers a vector")
-    if report.metered:
-        price = report.usd_per_million
-        parts.append("no price known" if price is None else f"{price:g} USD a million tokens")
     if report.seconds is not None:
         parts.append(f"{report.seconds:.2f} s")
     if report.why:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from parley.agents.encoders import Encoder, Spent, Vectors
+from parley.agents.encoders import Encoder, Vectors
 from parley.agents.expert_matching.expert_scores import CANDIDATE, Matcher, features, matching_encoder, read_task
 from parley.agents.expert_matching.keyword_baseline import fit, match
 from parley.agents.expert_matching.sanitize import LONGEST, sanitized
@@ -278,7 +278,7 @@ def test_what_is_compared_of_a_specification_is_encoded_once() -> None:
     class Counting:
         name = "other"
 
-        async def encode(self, texts: list[str], spent: Spent | None = None) -> Vectors:
+        async def encode(self, texts: list[str]) -> Vectors:
             asked.extend(texts)
             return np.eye(len(texts), 4, dtype=np.float32)
 

@@ -1,4 +1,4 @@
-"""The shipped encoder gives the original's vectors, and its tokenizer the original's tokens."""
+"""The shipped encoder gives the original's vectors, and its tokenizer the original's tokens; who has it."""
 
 import asyncio
 import hashlib
@@ -7,14 +7,18 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from parley.agents.encoders import EncoderMisconfigured, EncoderUnavailable, embedded, make_encoder
-from parley.agents.encoders.base import Cached, Spent, Vectors, unit
+from parley.agents.config import resolve
+from parley.agents.encoders import Vectors, make_encoder
+from parley.agents.encoders.base import Cached
 from parley.agents.encoders.embedded import FOLDER, Embedded
 from parley.agents.encoders.wordpiece import WordPiece, words
+from parley.agents.models import ModelMisconfigured, make_model
+from parley.agents.specs import parse
 from tests.encoders.files import reference, sentences
 
 ROOT = Path(__file__).parents[2]
@@ -111,29 +115,19 @@ def test_nothing_is_loaded_before_it_is_used() -> None:
     assert json.loads(out.stdout) == [False, True, False]
 
 
-@pytest.mark.parametrize(
-    "options, named", [({"model": "x"}, "encoder.model"), ({"threads": 0}, "encoder.threads: got 0")]
-)
-def test_bad_options_are_named(options: dict[str, object], named: str) -> None:
-    with pytest.raises(EncoderMisconfigured, match=named):
-        embedded.make(options)
-
-
 class Counting:
     """Encodes a text as its length and 1, and keeps what it was asked."""
 
     name = "counting"
     dimension = 2
-    metered = False
-    usd_per_million = 0.0
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
 
-    async def encode(self, texts: Sequence[str], spent: Spent | None = None) -> Vectors:
-        """Unit rows."""
+    async def encode(self, texts: Sequence[str]) -> Vectors:
+        """Rows."""
         self.asked.append(list(texts))
-        return unit(np.array([[len(t), 1.0] for t in texts]), len(texts))
+        return np.array([[len(t), 1.0] for t in texts], np.float32)
 
     async def aclose(self) -> None:
         """Nothing."""
@@ -154,15 +148,25 @@ async def test_the_cache_asks_for_each_text_once_and_forgets_the_oldest() -> Non
     assert b"bb" not in cached._vectors  # found by a digest: no text stays
 
 
-@pytest.mark.parametrize("rows", [[[0.0, 0.0]], [[float("nan"), 1.0]], [[float("inf"), 1.0]], [[1.0], [2.0]], [[]]])
-def test_rows_without_direction_or_number_are_refused(rows: list[list[float]]) -> None:
-    with pytest.raises(EncoderUnavailable):
-        unit(np.array(rows), 1)
-
-
-def test_an_unknown_encoder_is_named_with_the_nearest() -> None:
-    with pytest.raises(EncoderMisconfigured, match="did you mean embedded"):
-        make_encoder("embeded")
-    with pytest.raises(EncoderMisconfigured, match=r"encoder\.model: without an encoder"):
-        make_encoder("none", {"model": "x"})
+@pytest.mark.parametrize(
+    ("own", "named"),
+    [("embeded", "did you mean embedded"), ({"name": "embedded"}, "encoder: got"), (3, "got 3")],
+)
+def test_an_unknown_encoder_is_named_before_anything_starts(own: Any, named: str) -> None:
+    with pytest.raises(ModelMisconfigured, match=named):
+        make_model("extractive", {"encoder": own})
     assert make_encoder("none") is None
+
+
+def encoder(environ: dict[str, str], file: str = "{queue: helper, roles: [helper]}") -> Any:
+    """`options.encoder` that comes out."""
+    return resolve(parse(file), environ).options.get("encoder")
+
+
+def test_nearer_over_farther_over_file_and_for_the_helper_alone() -> None:
+    file = "{queue: helper, roles: [helper], options: {encoder: embedded}}"
+    assert encoder({}) is None and encoder({}, file) == "embedded"
+    assert encoder({"ENCODER": "none"}, file) == "none"
+    assert encoder({"ENCODER": "none", "HELPER_ENCODER": "embedded"}) == "embedded"
+    assert encoder({"ENCODER": "none"}, "{queue: judge, roles: [judge]}") is None
+    assert encoder({"ENCODER": "none", "HELPER_LLM_PROVIDER": "ollama", "HELPER_LLM_MODEL": "m"}) is None

@@ -58,11 +58,8 @@ class Coin:
 def coin(options):
     return Coin(options.get("side", "heads"))
 
-def letters(options):
-    class Letters:
-        name = "letters"
-        def __init__(self): self.options = options
-    return Letters()
+class letters:
+    name = "letters"
 
 def toss(times: int = 1):
     \"\"\"Toss a coin.\"\"\"

@@ -8,18 +8,17 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from parley.agents.context import Shown
-from parley.agents.extractive.answer_search import SearchResult, said_of
-from parley.agents.extractive.evidence import EvidenceSentence
-from parley.agents.extractive.gathering import gather
+from parley.agents.extractive.answer_search import SearchResult, said_of, search
+from parley.agents.extractive.evidence import EvidenceSentence, gather
 from parley.agents.extractive.question import OPTIONS, read_question
 from parley.agents.extractive.same_answer import agreement, alike
-from parley.agents.extractive.searching import search
 from parley.agents.extractive.turn_method import Workbench
 from parley.agents.extractive.wording import CITED, as_citations, quote_with_source, reasons, why_none
 from parley.agents.model.base import Completion, Emit
 from parley.agents.retrieval.corpus import collapse, sentence
 from parley.schemas.protocols.consensus import Offered, Position, Signature, SignBrief
 from parley.schemas.text import Citation
+from parley.schemas.turn import Usage
 
 
 async def position(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
@@ -31,7 +30,7 @@ async def position(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
     before = shown.own if isinstance(shown.own, Position) and not shown.own.abstains else None
     body = _first(shown, done.value) if before is None else _next(shown, done.value, before, evidence)
     flags = (*(("injection",) if injected else ()), *done.flags)
-    return Completion(body=_second_try(shown, body, before), usage=done.usage, flags=flags)
+    return Completion(body=_second_try(shown, body, before), usage=Usage(calls=1), flags=flags)
 
 
 def _quotes(bodies: Iterable[object]) -> dict[str, str]:

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from parley.agents.context import Shown
-from parley.agents.encoders import Encoder, Spent
+from parley.agents.encoders import Encoder
 from parley.agents.extractive.text_similarity import Done, TextSimilarity
 from parley.agents.extractive.turn_method import TurnMethod, compares
 from parley.agents.model.base import Completion
@@ -27,6 +27,7 @@ from parley.agents.retrieval.prototype import prototype, relevant, similar, subj
 from parley.schemas.protocols.maci.messages import Excerpt, MeasureBrief, Measured, Passages, RetrieveBrief, Retrieved
 from parley.schemas.session import Document
 from parley.schemas.text import Similar
+from parley.schemas.turn import Usage
 
 MOST = 400
 """Passages of one reply."""
@@ -54,7 +55,7 @@ async def retrieve(shown: Shown, encoding: TextSimilarity) -> Completion:
         passages=tuple(Excerpt(document=p.document, text=p.text) for p in taken),
         similar=Similar() if brief.queries else rows.similar(shown, passages, passages),
     )
-    return Completion(body=body, usage=rows.usage, flags=(*rows.flags, *(("injection",) if left_out else ())))
+    return Completion(body=body, usage=Usage(calls=1), flags=(*rows.flags, *(("injection",) if left_out else ())))
 
 
 async def measure(shown: Shown, encoding: TextSimilarity) -> Completion:
@@ -65,7 +66,7 @@ async def measure(shown: Shown, encoding: TextSimilarity) -> Completion:
     quotes = [span.quote for span in brief.spans]
     rows = await _TextVectors.of(shown, encoding, [matter(shown), *task, *quotes])
     body = Measured(similar=rows.similar(shown, task, quotes))
-    return Completion(body=body, usage=rows.usage, flags=rows.flags)
+    return Completion(body=body, usage=Usage(calls=1), flags=rows.flags)
 
 
 class _TextVectors:
@@ -76,15 +77,14 @@ class _TextVectors:
         self._place = {text: i for i, text in enumerate(texts)}
         self.encoded = done.encoded
         self.flags = done.flags
-        self.usage = done.usage
 
     @classmethod
     async def of(cls, shown: Shown, encoding: TextSimilarity, texts: Sequence[str]) -> "_TextVectors":
         """The vectors of texts; what they are by stands in `flags`."""
         unique = list(dict.fromkeys(collapse(t) for t in texts))
 
-        async def encode(encoder: Encoder, spent: Spent) -> Rows:
-            return unit(np.asarray(await encoder.encode(unique, spent), dtype=np.float64))
+        async def encode(encoder: Encoder) -> Rows:
+            return unit(np.asarray(await encoder.encode(unique), dtype=np.float64))
 
         return cls(unique, await encoding.use(shown, encode, lambda: counted(unique)))
 

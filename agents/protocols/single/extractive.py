@@ -4,13 +4,13 @@ with the passages that bear on the question."""
 from collections.abc import Mapping
 
 from parley.agents.context import Shown
-from parley.agents.extractive.answer_search import SearchResult
-from parley.agents.extractive.gathering import gather
-from parley.agents.extractive.searching import search
+from parley.agents.extractive.answer_search import SearchResult, search
+from parley.agents.extractive.evidence import gather
 from parley.agents.extractive.turn_method import TurnMethod, Workbench
 from parley.agents.extractive.wording import as_citations, reasons, why_none
 from parley.agents.model.base import Completion, Emit
 from parley.schemas.protocols.single import Answer
+from parley.schemas.turn import Usage
 
 
 async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
@@ -19,7 +19,7 @@ async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
     done = await search(shown, bench.encoding, shown.question, evidence)
     body = _answer(shown, done.value) if done.value.answer else _abstain(shown, done.value)
     flags = (*(("injection",) if injected else ()), *done.flags)
-    return Completion(body=body, usage=done.usage, flags=flags)
+    return Completion(body=body, usage=Usage(calls=1), flags=flags)
 
 
 def _answer(shown: Shown, found: SearchResult) -> Answer:
