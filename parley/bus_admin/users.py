@@ -214,10 +214,9 @@ class _Change:
             accounts.rewrite_private(self._folder / CONFIGURATION, after)
             cluster.follow(self._folder)
             return
-        state = self._folder.absolute().parent
-        for server in (state / "bus", *sorted((state / "cluster").glob("server-*"))):
-            for gone in (*self._go, *self._old) if server.is_dir() else ():
-                forbid(server, gone.public)
+        server = self._folder.absolute().parent / "bus"
+        for gone in (*self._go, *self._old) if server.is_dir() else ():
+            forbid(server, gone.public)
 
     def _take_back(self) -> None:
         for name in self._fresh:

@@ -13,7 +13,6 @@ nats-server go with it, and the next user, or one still there, starts another; t
 | `agents/` | what the agents of each queue are made of, without keys of the environment (mode 600) |
 | `keys/` | one credentials file a user, and the moderators' key (mode 600) |
 | `bus/` | nats-server's configuration, log and store |
-| `cluster/` | in its place, of several servers, a folder each |
 | `logs/` | one file a service |
 | `builds/` | stacks of other builds of Parley that were used while one ran here |
 """

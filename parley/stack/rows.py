@@ -49,10 +49,8 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     """The processes of a stack."""
 
     agents: tuple[AgentRow, ...]
-    servers: int = 1
-    """Number of servers of the bus."""
-    reached_at: tuple[int, ...] = ()
-    """For tests: ports of proxies through which the servers reach each other; none: their own."""
+    bus: str = ""
+    """`module:attribute` of what starts the bus in place of parley.stack.server.started: for tests."""
     moderators: int = 1
     ack_wait_s: float = 8.0
     turns_per_message: int = 0  # of one round to a queue, at most; 0: as many as let its copies share the round

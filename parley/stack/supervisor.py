@@ -42,7 +42,7 @@ from parley.stack.queues.joining import Need, QueueMember, Ready, Taken, Unit
 from parley.stack.queues.making import Making, kept, taken
 from parley.stack.queues.served_queues import MOST_PROCESSES, Queues, TooMany
 from parley.stack.rows import Counting
-from parley.stack.servers import Servers
+from parley.stack.server import WatchedServer, started
 
 _TURN_S = 0.25
 _FIRST_USER_S = 5.0
@@ -78,7 +78,7 @@ class Supervisor:
         self._table = {u.name: u for u in _always(order)}
         self._own: dict[str, accounts.Credentials] = {}
         """Of everybody in the table."""
-        self._server: Servers | None = None
+        self._server: WatchedServer | None = None
         self._services: ModuleType | None = None
         """parley.stack.services, once it is loaded."""
         self._enrolling = self._unpublished = False
@@ -135,16 +135,9 @@ class Supervisor:
             self._accept()
 
     def _start_bus(self) -> None:
-        users, stack = self._admitted(), self.order.stack
-        self._server = Servers(
-            self.state,
-            users,
-            accounts.publics(self._credentials),
-            matching(NATS_SERVER, os.environ),
-            stack.servers,
-            stack.reached_at,
-        )
-        self._server.start(self._load_once)
+        users, make = self._admitted(), _named(self.order.stack.bus) or started
+        environ = matching(NATS_SERVER, os.environ)
+        self._server = make(self.state, users, accounts.publics(self._credentials), environ, self._load_once)
         self._enrolling = False
 
     def _admitted(self) -> tuple[accounts.User, ...]:
@@ -187,7 +180,7 @@ class Supervisor:
             turns_per_message=stack.turns_per_message,
             log_max_age_s=stack.log_max_age_s,
             unreadable_s=stack.unreadable_s,
-            checkpoint=self._checkpoint(),
+            checkpoint=_named(self.order.stack.checkpoint),
         )
         for name in reversed(moderators_of(stack)):
             serving = self._serving(name, partial(_moderates, name, make, self.order.own))
@@ -208,13 +201,6 @@ class Supervisor:
                 importlib.import_module("parley.agents.models.extractive")
                 for kit in self._services.kits():
                     kit.methods()
-
-    def _checkpoint(self) -> Any:
-        path = self.order.stack.checkpoint
-        if not path:
-            return None
-        module, _, name = path.partition(":")
-        return getattr(importlib.import_module(module), name)
 
     def _serving(self, name: str, made: Callable[[], Mapping[str, Any]]) -> Callable[[], int]:
         """What a forked process does: it serves these users, each over a connection of its own."""
@@ -320,8 +306,9 @@ class Supervisor:
         assert self._services is not None
         rows = taken(making).rows
         os.close(making)
+        stack = self.order.stack
         made: Mapping[str, Any] = self._services.agents(
-            rows, names, ack_wait_s=self.order.stack.ack_wait_s, drain_s=_DRAIN_S, checkpoint=self._checkpoint()
+            rows, names, ack_wait_s=stack.ack_wait_s, drain_s=_DRAIN_S, checkpoint=_named(stack.checkpoint)
         )
         return made
 
@@ -475,6 +462,12 @@ class Supervisor:
 def _always(order: Order) -> tuple[accounts.User, ...]:
     """Whom every stack lets in."""
     return accounts.table({}, moderators=moderators_of(order.stack), clients=(), owners=(OWNER,), observers=(METRICS,))
+
+
+def _named(path: str) -> Any:
+    """What `module:attribute` names; None: nothing does."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name) if module else None
 
 
 def _moderates(name: str, make: Any, own: int) -> Mapping[str, Any]:

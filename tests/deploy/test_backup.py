@@ -13,7 +13,6 @@ import pytest
 
 from parley.bus import subjects
 from parley.bus.accounts import publics
-from parley.bus.cluster.embedded import PORTS, EmbeddedCluster, free_ports
 from parley.bus.errors import NoModerator
 from parley.bus.streams import STREAMS
 from parley.bus_admin.restore import restore
@@ -23,6 +22,7 @@ from parley.schemas.post import EraseSession
 from parley.schemas.result import Result
 from parley.schemas.turn import SubmitAnswer
 from parley.schemas.wire import decode, encode
+from parley_research.embedded_cluster import PORTS, EmbeddedCluster, free_ports
 from tests.security.test_users import Kept
 from tests.support.engine import Engine, engine, until
 

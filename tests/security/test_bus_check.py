@@ -13,7 +13,6 @@ import pytest
 from deploy.monitoring.alerts import ALERTS
 from parley.bus import accounts, subjects
 from parley.bus.accounts import Credentials
-from parley.bus.cluster.embedded import HOST, free_ports
 from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer, find_server
 from parley.bus_admin import check
@@ -22,6 +21,7 @@ from parley.bus_admin.check import COMPARED, NOT_ASKED, NOT_RUN, REFUSED, SAME, 
 from parley.client.errors import BadInput, Unreachable
 from parley.stack import keys
 from parley.stack.lease import read_running
+from parley_research.embedded_cluster import HOST, free_ports
 from tests.conftest import Eventually
 from tests.parley.support import Front, until
 from tests.security.support import PINS, QUEUES, Target, allowed, naive

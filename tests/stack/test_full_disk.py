@@ -12,7 +12,7 @@ from parley.bus.connection import connect
 from parley.bus.embedded import EmbeddedServer, find_server
 from parley.bus.errors import ApiError
 from parley.bus.storage import disk
-from parley.stack import kept_port
+from parley.stack import server
 from parley.stack.lease import Lease, Stack, read_running
 from parley.stack.rows import AgentRow
 from tests.parley.support import QUESTION, Front, until
@@ -129,12 +129,12 @@ def tiny(tmp_path: Path) -> Iterator[SmallDisk]:
 
 
 def test_a_full_disk_loses_no_port(tiny: SmallDisk) -> None:
-    kept_port.keep(tiny.path, 4444)
+    server.keep_port(tiny.path, 4444)
     tiny.fill()
-    kept_port.keep(tiny.path, 4444)
+    server.keep_port(tiny.path, 4444)
     with pytest.raises(OSError, match="No space left"):
-        kept_port.keep(tiny.path, 4445)
-    assert kept_port.load(tiny.path) == 4444
+        server.keep_port(tiny.path, 4445)
+    assert server.load_port(tiny.path) == 4444
 
 
 def test_a_server_that_fails_once_is_started_at_its_port(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

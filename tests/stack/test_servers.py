@@ -1,4 +1,4 @@
-"""A stack keeps its servers, and serves every protocol with few processes."""
+"""One stack serves every protocol with few processes."""
 
 import json
 from pathlib import Path
@@ -8,38 +8,15 @@ import psutil
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from parley.bus.errors import ServerFailed
 from parley.client.protocols import all_setups
 from parley.planned.plan import plan_of
 from parley.settings import Settings
 from parley.stack.lease import read_running
 from parley.stack.queues.making import make_units
 from parley.stack.rows import SHARED, rows_of_all
-from parley.stack.servers import SEVERAL, Servers, cluster_of
 from tests.outcomes.test_command import fetch
 from tests.parley.support import Front, until
 from tests.support.expert_model import expert_model
-
-
-def test_the_sessions_of_one_server_are_not_left_behind(tmp_path: Path) -> None:
-    (tmp_path / "bus" / "jetstream").mkdir(parents=True)
-    with pytest.raises(ServerFailed, match="holds the sessions of one server"):
-        Servers(tmp_path, (), {}, {}, size=3)
-    assert not (tmp_path / SEVERAL).exists()
-    assert Servers(tmp_path, (), {}, {}).servers == []
-
-
-def test_a_cluster_stays_one_and_keeps_its_ports(tmp_path: Path) -> None:
-    urls = Servers(tmp_path, (), {}, {}, size=3).url
-    assert urls.count("nats://127.0.0.1:") == 3 and cluster_of(tmp_path) == 3
-    assert Servers(tmp_path, (), {}, {}).url == urls, "also where nobody asks for a cluster"
-
-
-def test_a_cluster_keeps_its_size(tmp_path: Path) -> None:
-    Servers(tmp_path, (), {}, {}, size=3)
-    with pytest.raises(ServerFailed, match="holds the sessions of 3 servers"):
-        Servers(tmp_path, (), {}, {}, size=5)
-
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"

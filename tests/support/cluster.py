@@ -9,9 +9,9 @@ from typing import Any
 
 from parley.bus import accounts, streams
 from parley.bus.accounts import Credentials, User
-from parley.bus.cluster.embedded import EmbeddedCluster
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import NoAnswer
+from parley_research.embedded_cluster import EmbeddedCluster
 
 QUEUES = {"panel_1": "panelist", "panel_2": "panelist", "panel_3": "panelist", "analyst": "analyst"}
 READY_S = 30.0

@@ -10,7 +10,7 @@ from typing import Self
 
 import psutil
 
-from parley.bus.cluster.embedded import HOST
+from parley_research.embedded_cluster import HOST
 
 _BYTES = 65_536
 

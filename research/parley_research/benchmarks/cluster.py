@@ -2,8 +2,8 @@
 
 Two looks:
 
-1. The debates of `debates`, on one server, on three with each stream on one of them (R1), and on three with each stream
-   on all (R3). CPU a call, overhead, sessions a second.
+1. The debates of `debates`, on one server, and on three with each stream on all (R3). CPU a call, overhead, sessions a
+   second.
 2. Appends alone, without an engine: one process appends entries of the size that LOG's have, by compare-and-swap, each
    of many under way to a session of its own, over a connection to each server. Beside each the same as bare publishes.
    CPU is taken of each server, since what a server has of it ends first.
@@ -25,7 +25,6 @@ import msgspec
 
 from parley.bus import subjects
 from parley.bus.accounts import load_credentials, mint, publics, table
-from parley.bus.cluster.embedded import EmbeddedCluster
 from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer
 from parley.bus.errors import BusError, Conflict
@@ -33,6 +32,7 @@ from parley.bus.log import LOG
 from parley.bus.storage import direct
 from parley.bus.streams import stream_configs
 from parley_research.benchmarks.debates import Case, bench, stack
+from parley_research.embedded_cluster import EmbeddedCluster
 
 SERVERS = 3
 SIZE = 3_600
@@ -87,8 +87,8 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 async def measure(quick: bool) -> Figures:
     """Both looks."""
-    kinds = {"one server": (1, 1), "three servers, R1": (3, 1), "three servers, R3": (3, 3)}
-    debated = [await _debated(name, *kind, quick=quick) for name, kind in kinds.items()]
+    kinds = {"one server": "", "three servers, R3": "parley_research.embedded_cluster:supervised"}
+    debated = [await _debated(name, bus, quick=quick) for name, bus in kinds.items()]
     count = 6_000 if quick else 30_000
     carried = []
     for servers, copies in ((1, (1,)), (SERVERS, (1, 3))):
@@ -102,8 +102,8 @@ async def measure(quick: bool) -> Figures:
 # ---------------------------------------------------------------- the debates
 
 
-async def _debated(name: str, servers: int, replicas: int, *, quick: bool) -> Debated:
-    ground = msgspec.structs.replace(stack(0.0), servers=servers, replicas=replicas)
+async def _debated(name: str, bus: str, *, quick: bool) -> Debated:
+    ground = msgspec.structs.replace(stack(0.0), bus=bus)
     case = Case(debaters=3, rounds=3, at_once=100, total=150 if quick else 600, latency_s=0.0)
     async with bench(ground) as running:
         await running.run(msgspec.structs.replace(case, at_once=20, total=40))

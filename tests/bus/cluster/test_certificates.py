@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from parley.bus.cluster import certificates
-from parley.bus.cluster.embedded import EmbeddedCluster
 from parley.bus.errors import BadKeyFile
 from parley.bus_admin import cluster as of_cluster
 from parley.bus_admin.config import bus_config
 from parley.bus_admin.streams import replicas
 from parley.cli.bus import _address
 from parley.client.errors import BadInput
+from parley_research.embedded_cluster import EmbeddedCluster
 
 NEXT = "Bring it back from a backup"
 

@@ -13,7 +13,6 @@ import pytest
 
 from parley.bus import accounts, streams
 from parley.bus.cluster import certificates
-from parley.bus.cluster.embedded import free_ports
 from parley.bus.cluster.servers import ROUTES
 from parley.bus.connection import connect
 from parley.bus.embedded import find_server
@@ -24,6 +23,7 @@ from parley.bus_admin.streams import replicas, stream_names
 from parley.bus_admin.users import revoke
 from parley.client.errors import BadInput, Unreachable
 from parley.stack import keys
+from parley_research.embedded_cluster import free_ports
 from tests.conftest import Eventually
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]

@@ -12,6 +12,7 @@ from parley.bus.cluster import certificates
 from parley.bus.connection import connect
 from parley.bus.errors import Conflict, WrongCredentials
 from parley.bus.log import Log
+from parley.stack.server import WatchedServer
 from tests.support.cluster import QUEUES, Cluster
 
 pytestmark = pytest.mark.slow
@@ -88,7 +89,8 @@ async def test_a_server_that_is_down_serves_the_new_table_from_its_start_on(clus
     keys = {**cluster.keys, **accounts.mint(u for u in users if u.name == "carol")}
     down = cluster.nats.servers[1]
     down.stop()
-    cluster.nats.reload(users, accounts.publics(keys))
+    for server in cluster.nats.servers:
+        WatchedServer(server).reload(users, accounts.publics(keys))
     down.start()
     for server in cluster.nats.servers:
         async with await connect(server.url, keys["carol"], name="carol") as carol:

@@ -13,7 +13,7 @@ import msgspec
 from parley.bus.accounts import load_credentials
 from parley.bus.connection import connect
 from parley.bus.errors import BusError
-from parley.stack.servers import SEVERAL
+from parley_research.embedded_cluster import FOLDER
 from tests.chaos.cluster.rig import SERVERS, ClusterRig
 from tests.chaos.harness import pause
 from tests.support.engine import until
@@ -151,7 +151,7 @@ class ClusterFaults:
         """It stands still while its store goes, so that it can write none of it again."""
         pid = self.rig.server_pids()[server]
         with self._stopped([pid]):
-            shutil.rmtree(self.rig.lease.state / SEVERAL / f"server-{server + 1}" / "jetstream")
+            shutil.rmtree(self.rig.lease.state / FOLDER / f"server-{server + 1}" / "jetstream")
             os.kill(pid, signal.SIGKILL)
 
     @contextlib.contextmanager

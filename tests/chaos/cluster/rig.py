@@ -8,12 +8,11 @@ from pathlib import Path
 
 import msgspec
 
-from parley.bus.cluster.embedded import PORTS
 from parley.client.errors import StackFailed
 from parley.schemas.post import Post
 from parley.schemas.session import Seat
 from parley.stack.rows import AgentRow, Stack
-from parley.stack.servers import SEVERAL
+from parley_research.embedded_cluster import FOLDER, PORTS, REACHED_AT
 from tests.chaos import tasks
 from tests.chaos.harness import CONSENSUS, MODEL, Play, Rig, critic, maci, make_stack
 from tests.support.links import Links
@@ -48,7 +47,9 @@ def stack(folder: Path, links: Links, kinds: Iterable[Play]) -> Stack:
     made = make_stack(folder, moderators=2, latency_s=0.05, agents=rows)
     together = tuple(msgspec.structs.replace(row, process=f"seats{i % 3}") for i, row in enumerate(made.agents))
     assert all(row.model == MODEL for row in together)
-    return msgspec.structs.replace(made, agents=together, servers=SERVERS, reached_at=tuple(links.ports))
+    environment = {**made.env, REACHED_AT: ",".join(map(str, links.ports))}
+    bus = "parley_research.embedded_cluster:supervised"
+    return msgspec.structs.replace(made, agents=together, bus=bus, env=environment)
 
 
 class ClusterRig(Rig):
@@ -62,7 +63,7 @@ class ClusterRig(Rig):
 
     def route_ports(self) -> list[int]:
         """The servers' own."""
-        return [int(p) for p in json.loads((self.lease.state / SEVERAL / PORTS).read_bytes())[SERVERS:]]
+        return [int(p) for p in json.loads((self.lease.state / FOLDER / PORTS).read_bytes())[SERVERS:]]
 
     def server_pids(self) -> list[int]:
         """Process ids, 0 for one that does not run."""

@@ -35,7 +35,6 @@ from parley.agents.worker import Worker
 from parley.bus import subjects
 from parley.bus.accounts import Credentials, mint, publics, table
 from parley.bus.channels import CLIENT, CONTROL
-from parley.bus.cluster.embedded import HOST, EmbeddedCluster, free_ports
 from parley.bus.cluster.servers import NAME as NEAR
 from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer
@@ -52,6 +51,7 @@ from parley.stack.lease import OWNER
 from parley_research.benchmarks.debates import QUESTION, overheads
 from parley_research.benchmarks.protocol import DEBATERS_QUEUE, JUDGE_QUEUE, NAME
 from parley_research.benchmarks.regions.delay import Delayed
+from parley_research.embedded_cluster import HOST, EmbeddedCluster, free_ports
 
 FAR = "far"
 _PATIENCE_S = 60.0

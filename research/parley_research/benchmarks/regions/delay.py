@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Self
 
-from parley.bus.cluster.embedded import HOST
+from parley_research.embedded_cluster import HOST
 
 _BYTES = 262_144
 

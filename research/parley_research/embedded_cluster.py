@@ -1,12 +1,13 @@
 """A cluster of nats-servers as children of this process, on this machine: for trying it, and for tests.
 
-The first server's folder is that of a bus of one server, the others have folders of their own. One disk and one machine
-hold them all, so it outlives a server and not the machine.
+One disk and one machine hold them all, so it outlives a server and not the machine. With
+`Stack(bus="parley_research.embedded_cluster:supervised")` a stack has three of them, in `cluster/` of its state folder.
 """
 
 import json
+import os
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,13 @@ from parley.bus.cluster import certificates
 from parley.bus.cluster.servers import ClusterServer, clustered
 from parley.bus.embedded import START_S, EmbeddedServer
 from parley.bus.errors import ServerFailed
+from parley.stack.server import WatchedServer
 
 HOST = "127.0.0.1"
+FOLDER = "cluster"
+"""Of a stack's state directory."""
+REACHED_AT = "PARLEY_REACHED_AT"
+"""The variable with the ports at which a stack's servers reach each other, with commas between."""
 PORTS = "ports.json"
 """A file of a cluster's folder: the ports for clients, then those for routes."""
 
@@ -110,12 +116,10 @@ class EmbeddedCluster:
         return self
 
     def stop(self) -> None:
-        """End them; stopping twice is fine."""
-        stop(self.servers)
-
-    def reload(self, users: Iterable[User] | None = None, keys: Mapping[str, str] | None = None) -> None:
-        """Serve another table of users. Raises as `reload`."""
-        reload(self.servers, users, keys)
+        """End them in reverse order, each even if another one fails; stopping twice is fine."""
+        with ExitStack() as exits:
+            for server in self.servers:
+                exits.callback(server.stop)
 
     def __enter__(self) -> "EmbeddedCluster":
         try:
@@ -131,34 +135,61 @@ class EmbeddedCluster:
         return iter(self.servers)
 
 
-def size_of(folder: Path) -> int:
-    """The number of servers of a folder's cluster, even if a server's folder is missing; 0: it has no cluster."""
-    try:
-        return len(json.loads((folder / PORTS).read_bytes())) // 2
-    except (OSError, ValueError, TypeError):
-        numbers = [path.name.removeprefix("server-") for path in folder.glob("server-*")]
-        return max((int(number) for number in numbers if number.isdecimal()), default=0)
+class SupervisedCluster:
+    """Three servers as a supervisor has them (parley.stack.server.WatchedServer)."""
 
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self._cluster = cluster
+        self._watched = [WatchedServer(server, f"nats-{i}") for i, server in enumerate(cluster.servers, 1)]
 
-def stop(servers: Iterable[EmbeddedServer]) -> None:
-    """End the servers in reverse order, each even if another one fails."""
-    with ExitStack() as exits:
-        for server in servers:
-            exits.callback(server.stop)
+    @property
+    def url(self) -> str:
+        """As the cluster's."""
+        return self._cluster.url
 
+    @property
+    def due(self) -> list[float]:
+        """When those that did not start are tried again."""
+        return [due for server in self._watched for due in server.due]
 
-def reload(
-    servers: Iterable[EmbeddedServer], users: Iterable[User] | None = None, keys: Mapping[str, str] | None = None
-) -> None:
-    """Serve another table of users on each server, without a restart; a server that is down serves it from its next
-    start on. Raises ServerFailed if a running server refuses it."""
-    table = None if users is None else tuple(users)
-    for server in servers:
-        try:
+    @property
+    def running(self) -> bool:
+        """Whether all do."""
+        return self._cluster.running
+
+    def see_to(self, say: Callable[[object], None]) -> bool:
+        """Start again what died; whether anything was."""
+        return any([server.see_to(say) for server in self._watched])
+
+    def pids(self) -> dict[str, tuple[int, int]]:
+        """Of each server."""
+        return {name: row for server in self._watched for name, row in server.pids().items()}
+
+    def reload(self, users: Iterable[User], keys: Mapping[str, str]) -> None:
+        """Serve another table of users."""
+        table = tuple(users)
+        for server in self._watched:
             server.reload(table, keys)
-        except ServerFailed:
-            if server.running:
-                raise
+
+    def stop(self) -> None:
+        """End them all."""
+        self._cluster.stop()
+
+
+def supervised(
+    state: Path,
+    users: Iterable[User],
+    keys: Mapping[str, str],
+    environ: Mapping[str, str],
+    meanwhile: Callable[[], None],
+) -> SupervisedCluster:
+    """The servers of a state directory. Takes and raises as parley.stack.server.started."""
+    ports = [int(port) for port in os.environ.get(REACHED_AT, "").split(",") if port]
+    cluster = EmbeddedCluster(state / FOLDER, users, keys, reached_at=ports or None, environ=environ)
+    for server in cluster.servers:
+        server.begin()
+    meanwhile()
+    return SupervisedCluster(cluster.start())
 
 
 def free_ports(count: int) -> list[int]:
