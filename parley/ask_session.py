@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from parley.applying import Hints, finish
-from parley.bus.errors import BusError
-from parley.bus_admin import enrol
 from parley.client import estimate, task_folder
 from parley.client.api import Parley
 from parley.client.client import new_sid
-from parley.client.errors import BadInput, Interrupted, ParleyError, Unanswered, Unreachable
+from parley.client.errors import BadInput, Interrupted, Unanswered, Unreachable
 from parley.client.learned import memory
 from parley.client.opened_session import leave
 from parley.client.show.printing import warn
@@ -37,17 +35,14 @@ from parley.settings import Settings
 from parley.show.interrupts import Interrupts
 from parley.show.view import TerminalView, choose
 from parley.stack.announce import overridden_words, wishes_words
-from parley.stack.announce_stack import earlier_words
 from parley.stack.disk_watch import telling
-from parley.stack.lease import Lease, default_state
+from parley.stack.lease import default_state
 from parley.stack.usable_models import refuse_servers
 
 if TYPE_CHECKING:
     from parley.serving.session_page import SessionPage
 
 replace = msgspec.structs.replace
-_EARLIER_S = 2.0
-"""So long, at the end of a session, the list of earlier ones that go on is waited for."""
 _WITHDRAW_S = 5.0
 """So long an interrupted opening's fate is waited for."""
 
@@ -143,7 +138,6 @@ async def ask(opening: OpenSession, how: Run, view: TerminalView) -> tuple[Resul
 
 
 def _page(how: Run, parley: Parley) -> AbstractAsyncContextManager["SessionPage | None"]:
-    """The session's page, where it is wanted."""
     if not how.page:
         return contextlib.nullcontext()
     from parley.serving.session_page import session_page  # takes a second to import
@@ -152,7 +146,6 @@ def _page(how: Run, parley: Parley) -> AbstractAsyncContextManager["SessionPage 
 
 
 async def _send(parley: Parley, sid: str, how: Run, sent: SentFolder, view: TerminalView) -> None:
-    """Send the folder, as the session's first artifact."""
     for text in sent.words(everything=how.verbose):
         view.note(f"parley: {text}")
     await task_folder.send(parley.client, sid, sent)
@@ -183,15 +176,12 @@ async def _run(
         opening = await memory.recalled(parley.client, opening, how.sent)
         for note in filter(None, (told, memory.recalled_words(opening))):
             view.note(f"parley: {note}")
-    if (lease := lease_of(parley)) is not None and not how.ephemeral:
-        for told in enrol.resting_words(how.plan.settings, there, lease.url if lease.running().permanent else ""):
-            view.note(told if told.startswith("  ") else f"parley: {told}")
+    lease = lease_of(parley)
     client = parley.client
     wanted = await (client.with_workers(how.fork) if how.fork else client.with_workers(opening))
     await _open(parley, wanted, interrupts, sid)
     interrupts.follows(can_leave=lease is None or lease.running().permanent, owns=True)
     options = bus_options(how.plan.settings)
-    telling = asyncio.ensure_future(_tell_earlier(parley, lease, view, options))
     try:
         fold = Fold(sid, everything=how.everything)
         fold.runs(opening.protocol, opening.settings, opening.question, opening.continues)
@@ -202,7 +192,6 @@ async def _run(
         if page is not None:
             page.shows(sid, view.note)
         result = await follow_opened(parley, fold, view, interrupts, person=how.person)
-        await asyncio.wait((telling,), timeout=_EARLIER_S)
         if page is not None:
             await page.lasts()
         return result
@@ -210,8 +199,6 @@ async def _run(
         if not isinstance(error, TimeoutError):
             await leave(parley.client, sid, "nobody reads what it says")
         raise
-    finally:
-        telling.cancel()
 
 
 async def _tell_expected(parley: Parley, opening: OpenSession, view: TerminalView) -> None:
@@ -266,17 +253,7 @@ async def _open(parley: Parley, opening: OpenSession | ForkSession, interrupts: 
     raise EndedByUser(f"it is not known whether session {sid} was opened", unsure=sid)
 
 
-async def _tell_earlier(parley: Parley, lease: Lease | None, view: TerminalView, options: str) -> None:
-    """Sessions of an earlier stack in this directory go on with this one. Nothing waits for the list of them."""
-    if lease is None or not lease.began_ns:
-        return
-    with contextlib.suppress(ParleyError, BusError):
-        if text := await earlier_words(parley.client, lease.began_ns, options):
-            view.note(text)
-
-
 def _tell_seats(parley: Parley, sid: str, view: TerminalView, how: Run) -> None:
-    """How people take the seats that are for them."""
     settings, lease = how.plan.settings, lease_of(parley)
     state = str(lease.state) if lease is not None else ""
     for seat in settings.stack.humans:
@@ -284,7 +261,6 @@ def _tell_seats(parley: Parley, sid: str, view: TerminalView, how: Run) -> None:
 
 
 def _how_to_sit(sid: str, seat: str, settings: Settings, *, state: str = "") -> str:
-    """The command by which a person sits down."""
     if settings.nats.url:
         return f"parley sit {sid} {seat} --nats {settings.nats.url} --creds {human_queue(seat)}.json"
     return f"parley sit {sid} {seat} --state {state or settings.state or default_state()}"

@@ -118,7 +118,6 @@ def _chosen(question: str, asked: AskOptions) -> str:
 
 
 def _panel_of(protocol: str, settings: Mapping[str, Any]) -> int | None:
-    """How many the settings want in the role of which there are several; None: they do not say."""
     from parley.client.protocols import setup_of
 
     several = setup_of(protocol).several

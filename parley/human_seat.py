@@ -17,6 +17,7 @@ from parley.agents.worker import Worker
 from parley.bus.accounts import Credentials, load_credentials
 from parley.bus.connection import Connection
 from parley.bus.errors import BadKeyFile, BusError
+from parley.bus.streams import ACK_WAIT_S
 from parley.client.api import open_client
 from parley.client.errors import BadInput, Unreachable
 from parley.client.people import sitting
@@ -75,7 +76,7 @@ async def _bus(settings: Settings, sid: str, seat: str) -> AsyncIterator[tuple[s
             credentials = load_credentials(settings.nats.creds)
         except BadKeyFile as error:
             raise BadInput("creds", str(error)) from error
-        yield settings.nats.url, sitting.of_seat(credentials, seat), settings.stack.ack_wait_s
+        yield settings.nats.url, sitting.of_seat(credentials, seat), ACK_WAIT_S
         return
     state = settings.state or default_state()
     order = last_run(state)
@@ -129,7 +130,6 @@ def _welcome(sid: str, order: Sit) -> str:
 async def _stay(
     connection: Connection, credentials: Credentials, sid: str, order: Sit, n: int, terminal: Terminal
 ) -> int:
-    """Until the session is closed, the seat lost, or the person leaves."""
     loop = asyncio.get_running_loop()
     leaving = asyncio.Event()
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

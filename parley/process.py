@@ -53,7 +53,6 @@ def command(app: "typer.Typer") -> Any:
 
 
 def _run(app: "typer.Typer", arguments: Sequence[str]) -> int:
-    """The exit status."""
     from typer import Abort
     from typer._click.exceptions import ClickException, NoSuchOption
 
@@ -164,7 +163,6 @@ def _field(error: Any) -> str:
 
 
 def _value(arguments: Sequence[str], field: str) -> str | None:
-    """What was given for an option, as it was written."""
     for i, text in enumerate(arguments):
         if field and text.startswith(f"{field}="):
             return text.partition("=")[2]

@@ -113,7 +113,6 @@ def _chosen(
     run: Run, question: str, given: Mapping[str, Any], flags: Container[str], before: Earlier | None, *,
     documents: bool, folder: bool,
 ) -> Choice:  # fmt: skip
-    """The protocol that is named, or the one that what is asked goes to. Raises BadInput as parley.client.choice."""
     if named := given.get("protocol") or (run.plan.named and before is None and run.plan.protocol):
         return Choice(protocol=named)
     return choose(
@@ -145,7 +144,6 @@ def _earlier(settings: Settings, sid: str, *, ephemeral: bool = False) -> Earlie
 
 
 def _is_file(question: str) -> bool:
-    """Whether a question is the name of a file."""
     name = question.strip()
     try:
         return bool(name) and not name.endswith("?") and Path(name).is_file()

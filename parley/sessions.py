@@ -186,7 +186,6 @@ def cancel(settings: Settings, sids: Sequence[str], reason: str, tell: Callable[
 
 
 async def _cancelled(parley: Parley, settings: Settings, sid: str, reason: str) -> Cancelled:
-    """Cancel one session, or say why that cannot be."""
     try:
         await parley.client.cancel(sid, reason)
     except Refusal as refusal:
@@ -232,7 +231,6 @@ def _tell_of_start(settings: Settings, tell: Callable[[str], None]) -> None:
 
 
 async def _why_not(parley: Parley, settings: Settings, sid: str, refusal: Refusal) -> str:
-    """Why a session could not be ended."""
     row = None
     with contextlib.suppress(BadInput):  # a seat's credentials read no list
         row = await parley.client.row(sid)

@@ -74,7 +74,6 @@ class StackSection(Section):
 
     moderators: int = Field(default=1, ge=1, le=16)
     copies: int = Field(default=1, ge=1, le=64)
-    ack_wait_s: float = Field(default=8.0, ge=0.5, le=600)
     humans: list[str] = []
     """Seats that a person may take (parley sit): each gets credentials for that."""
     free: list[str] = []
@@ -94,14 +93,9 @@ class RetentionSection(Section):
 class LearnedSection(Section):
     """What past outcomes may change in a session (docs/reliability.md)."""
 
-    reliability: bool = True
-    """Whether members weigh by their records, where there are any."""
-    calibration: bool = True
-    """Whether confidence is told as past outcomes say it should be read, where that was fitted."""
-    preferences: bool = True
-    """Whether past tasks of a folder say who leads one like them, how deep it goes, and how sure routing is."""
-    kind: str = Field(default="", max_length=64)
-    """What kind of question it is, in a word of one's own: records of this kind count before others."""
+    used: bool = True
+    """Whether members weigh by their records, confidence is told as past outcomes say it should be read, and past tasks
+    of a folder say who leads one like them, how deep it goes, and how sure routing is."""
     file: Path | None = None
     """Where it is kept; None: `learned.json` in the state folder, and nothing for a bus that runs elsewhere."""
 
@@ -224,7 +218,6 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
 
 
 def _sectioned(layer: Mapping[str, Any]) -> dict[str, Any]:
-    """A layer with the protocols' sections put together."""
     known = {key: value for key, value in layer.items() if key in Settings.model_fields}
     sections = {key: value for key, value in layer.items() if key not in known}
     return {**known, _SECTIONS: sections} if sections else known
@@ -293,7 +286,6 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 
 def _known(layer: Mapping[str, Any], origin: str) -> None:
-    """Refuse keys that the settings do not have."""
     for path, keys in _sections(layer):
         names = _names(path)
         for key in map(str, keys):

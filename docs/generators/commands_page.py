@@ -57,11 +57,11 @@ hands: hands.yaml           # which coding agents may do experts' work
 retention: {log_days: 90}
 spend: {tenant: default, day_usd: 20}       # what a day may cost before an alert; it stops nothing
 watch: {expect: [consensus, single, sre]}   # whose queues must have workers
-learned: {reliability: on, calibration: on, kind: law}
+learned: {used: on}
 consensus: {threshold: 90, round_limit: 5, panel: 3}
 critic: {threshold: 80, round_limit: 6, min_rounds: 3}
 competition: {format: oxford, styles: {pro_1: logical}}
-stack: {moderators: 1, copies: 1, ack_wait_s: 8}    # the embedded one
+stack: {moderators: 1, copies: 1}    # the embedded one
 ```
 
 ## Options of several commands

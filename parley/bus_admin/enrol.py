@@ -6,7 +6,6 @@ and whoever still serves the older is out.
 """
 
 import asyncio
-import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -186,33 +185,6 @@ def list_experts(settings: "Settings", folder: Path | None = None) -> list[Liste
         raise BadInput("nats.creds", "a bus at --nats needs an owner's credentials, --creds FILE")
     there = asyncio.run(_workers(url, creds)) if url and creds else Workers(workers=(), listening_s=0.0)
     return _listed(there, enrolled)
-
-
-def resting_words(settings: "Settings", there: Sequence[Announcement], url: str = "") -> Iterator[str]:
-    """Which experts are enrolled with the embedded stack and do not run, and how they come to run, in lines; nothing
-    where there is none, or where no expert takes part.
-
-    Parameters
-    ----------
-    there
-        What the workers announce.
-    url
-        Of a stack that stays; empty: it is still to be started.
-    """
-    running = {worker.queue for worker in there if ROLE in worker.roles}
-    try:
-        enrolled = {c.queue for c in keys.load_enrolled_experts(keys_of(settings)).values()} if running else set()
-    except BadKeyFile:
-        return
-    if resting := sorted(map(expert_of, enrolled - running)):
-        where = f" --state {shlex.quote(str(settings.state))}" if settings.state else ""
-        yield f"enrolled, but not running, and so no candidates: {', '.join(resting)}; to have them take part:"
-        if not url:
-            yield f"  parley up{where}  (in a terminal of its own; it prints the URL of its bus)"
-        for name in resting:
-            file = shlex.quote(str(keys.file(keys_of(settings), queue_of(name))))
-            yield f"  parley agent SPEC --nats {url or 'URL'} --creds {file}  (SPEC: the file of {name}; so, too)"
-        yield "  then ask again"
 
 
 def _listed(there: Workers, enrolled: dict[str, str]) -> list[Listed]:

@@ -94,7 +94,6 @@ def restore(
 
 
 async def _check(url: str, users: Mapping[str, Credentials], operator: Credentials) -> None:
-    """Raise BadInput where moderators are connected to a server."""
     names = {c.public: c.user for c in users.values()}
     async with await connect(url, operator, name=_ME) as conn:
         there = set()

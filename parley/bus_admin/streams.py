@@ -180,7 +180,6 @@ async def change(conn: Connection, days: float | None, sure: Callable[[Kept], No
 
 
 async def _older(conn: Connection, days: float) -> int:
-    """Sessions that changed last before that many days."""
     start = datetime.fromtimestamp(time.time() - days * streams.DAY_S, UTC).isoformat().replace("+00:00", "Z")
     config = {"deliver_policy": "by_start_time", "opt_start_time": start, "ack_policy": "none"}
     made = await conn.api(f"CONSUMER.CREATE.{INDEX}", {"stream_name": INDEX, "config": config})

@@ -241,8 +241,6 @@ class _Change:
         return "nothing was changed: the server has read the former configuration again"
 
     def _reach(self) -> None:
-        """Raise Unreachable, StackFailed where no server takes the operator's key: before anything is changed."""
-
         async def knock() -> None:
             await (await connect(self._url or "", self._operator(), name="parley bus")).close()
 

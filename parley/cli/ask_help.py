@@ -72,7 +72,6 @@ def _of(setup: "Setup") -> list[str]:
 
 
 def _named(args: Sequence[str]) -> str:
-    """The protocol that the command line names; empty: none."""
     for place, word in enumerate(args):
         flag, equals, value = word.partition("=")
         if flag == "--protocol":

@@ -44,8 +44,8 @@ def reliability_list(
 
     records = learning.list_records(settings, kind or "")
     known = learning.kinds(settings) if kind else ()
-    words = learning.table_words(records, settings.learned.reliability, kind or "", known)
-    return Answer({**msgspec.to_builtins(records), "used": settings.learned.reliability}, words)
+    words = learning.table_words(records, settings.learned.used, kind or "", known)
+    return Answer({**msgspec.to_builtins(records), "used": settings.learned.used}, words)
 
 
 @command(reliability, "learn", LEARNED)
@@ -116,7 +116,7 @@ def preferences_list(settings: "Settings", folder: Folder = None) -> Answer:
     """
     from parley.learned import preferences as learned
 
-    found, used = learned.load_lessons(settings, folder), settings.learned.preferences
+    found, used = learned.load_lessons(settings, folder), settings.learned.used
     return Answer({"lessons": [learned.row(one) for one in found], "used": used}, learned.preference_lines(found, used))
 
 

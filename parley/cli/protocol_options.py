@@ -68,7 +68,6 @@ class ProtocolCommand(TyperCommand):
 
 
 def _name_protocols(parameter: Any) -> None:
-    """Put the protocols' names where an option's help has the word for them."""
     text = getattr(parameter, "help", None) or ""
     if "{protocols}" in text:
         from parley.client.protocols import all_setups
@@ -102,7 +101,6 @@ def _is_bare(function: Callable[..., Any]) -> bool:
 
 
 def _extended(command: Callable[..., None], of: Of) -> Callable[..., None]:
-    """The command with a parameter for each option."""
     options = declared(of)
 
     def extended(**values: Any) -> None:

@@ -85,8 +85,7 @@ class Parley:
 
     def recalls(self, past: PastOutcomes) -> None:
         """Have past tasks teach those that are opened on this connection."""
-        learns = past.file is not None and past.preferences
-        self.client.recall = (lambda opening: past.taught(self.client, opening)) if learns else None
+        self.client.recall = None if past.file is None else lambda opening: past.taught(self.client, opening)
 
     def _offer(self, protocol: str) -> Offer:
         """What stands for sessions of a protocol before anything is asked."""

@@ -47,7 +47,6 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """Seats that a person may take."""
     wait_for_human: float | None = None
     """Seconds that each turn of those waits for its person."""
-    kind: str = ""
     past: PastOutcomes = PastOutcomes()
     """What past outcomes may change."""
     shipped_tools: bool = False
@@ -138,8 +137,8 @@ def _opening(
         own = before.whole(protocol, own, folder="folder" in own, seated=bool(offer.seats))
     setup = setup_of(protocol)
     settings = {**offer.settings, **own}
-    kind = asked.get("kind", offer.kind)
-    known = offer.past.known(protocol)
+    kind = asked.get("kind", "")
+    known = offer.past.known()
     thresholds = applied(known, protocol, kind, _panel(offer, protocol, settings))
     if thresholds is not None:
         settings = {**thresholds.settings(), **settings}
@@ -203,6 +202,9 @@ def with_panel(protocol: str, settings: Mapping[str, Any], panel: int | str | No
         if not several.chooses:
             raise BadInput(PANEL.name, f"got auto with {protocol}, which seats as many as a number says")
         panel = 0
+    elif several.chooses and panel == 0:  # the setting's word for auto
+        least = next(role.least for role in PROTOCOLS[protocol].roles if role.name == several.role)
+        raise BadInput(PANEL.name, f"got 0, allowed is {least} to {several.chooses}, or auto")
     if settings.get(several.setting, panel) != panel:
         raise BadInput(PANEL.name, f"got {panel}, and {settings[several.setting]} in the settings; leave one out")
     return {**settings, several.setting: panel}

@@ -19,7 +19,6 @@ from parley.client.api import CONNECT_S
 from parley.client.errors import BadInput, ParleyError
 from parley.coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder
-from parley.doctor.encoder import EncoderFound
 from parley.doctor.endpoints import PROBE_S, asked_something, local, remedy, rung
 from parley.doctor.report import Component, HandsFound, Missing, ModelFound, Report, RoleFound, ServerFound
 from parley.planned.plan import Plan
@@ -80,9 +79,9 @@ class _Doctor:
         roles = tuple(self._roles())
         if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
             models = [_as_announced(w) for w in self.workers]
-            encoder_report = encoder.unseen()
+            encoder_report = encoder.UNSEEN
         elif self.workers is None and self.runs:  # what these settings would start is not what runs
-            models, encoder_report = [], encoder.unseen()
+            models, encoder_report = [], encoder.UNSEEN
         else:
             serving = None if self.workers is None else {w.queue for w in self.workers}
             rows = [row for row in self.plan.rows if serving is None or row.queue in serving]
@@ -109,7 +108,6 @@ class _Doctor:
         )
 
     def _unasked(self) -> str:
-        """Why it is not known who is there."""
         if self.credentials.status == "missing":
             return "no credentials can be used"
         if self.bus.status != "ok":
@@ -133,7 +131,6 @@ class _Doctor:
             )
 
     async def _hands(self) -> tuple[HandsFound, ...]:
-        """Each agent of the list, started."""
         from parley.agents.hands import catalogue
 
         mend = "correct the file, or name another: the setting hands, or PARLEY_HANDS (docs/hands.md)"
@@ -286,12 +283,6 @@ class _Doctor:
             workers = await client.everybody(_ASK_S)
         except (ParleyError, BusError):
             self.moderators = Component(status="missing", what=f"none answered within {_ASK_S:g} s")
-            from parley.doctor import servers
-
-            if apart := servers.alone(self.servers):
-                self.bus = Component(status="missing", what=apart)
-                self.lacks(apart, servers.APART)
-                return
             nats = self.settings.nats
             if nats.url is None or nats.creds is None:
                 mend = "end the stack that runs, and start it again: parley up"
@@ -308,7 +299,6 @@ class _Doctor:
         await self._unreadable(client, workers)
 
     def _two_models(self, workers: Sequence[Announcement]) -> None:
-        """Queues whose copies differ: each turn goes to any of them."""
         models: dict[str, set[str]] = {}
         for worker in workers:
             models.setdefault(worker.queue, set()).add(worker.model)
@@ -350,7 +340,6 @@ class _Doctor:
             self.lacks(f"a moderator cannot run session {one.session} ({of}): {one.why}", mend)
 
     def _damaged(self, workers: "Workers") -> None:
-        """Sessions whose logs lost something, one line for all that lost the same."""
         by_why: dict[str, list[str]] = {}
         for damaged in workers.damaged:
             by_why.setdefault(damaged.why, []).append(damaged.session)
@@ -406,7 +395,6 @@ class _Doctor:
         return f"parley agent {queue} --nats {nats.url} --creds {nats.creds.parent / queue}.json"
 
     def _due(self) -> Mapping[str, int]:
-        """Role -> seats that the settings want of it."""
         setup, panel = self.plan.setup, self.plan.panel
         if panel and panel.seats and setup.several:
             return {setup.several.role: panel.seated(setup.several.role)}
@@ -435,13 +423,12 @@ class _Doctor:
             return ModelFound(seat=row.queue, model=row.model or "?", status="missing")
         return _as_announced(announcement, "ok" if announcement.model == "extractive" else "configured")
 
-    async def _encoder(self) -> EncoderFound:
+    async def _encoder(self) -> Component:
         """What is wrong with it counts where the settings have a helper; its model's faults are told already."""
         row = encoder.helper(self.plan.rows)
         report = await encoder.examine(row or AgentRow(queue=encoder.HELPER), probe=self.probe)
-        if row is not None and report.status == "missing" and report.encoder:
-            what = f"agent {row.queue}: encoder {report.encoder} {report.model}".rstrip()
-            self.lacks(f"{what} does not answer: {report.why}; words are compared", encoder.cure())
+        if row is not None and report.status == "missing":
+            self.lacks(f"the encoder that {report.what}; words are compared", encoder.MEND)
         return report
 
     async def _server(self, seat: str, model: "OpenAIModel") -> ModelFound:

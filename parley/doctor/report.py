@@ -2,7 +2,6 @@
 
 import msgspec
 
-from parley.doctor.encoder import EncoderFound
 from parley.schemas.registry import Brought
 
 
@@ -87,7 +86,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     moderators: Component
     roles: tuple[RoleFound, ...]
     models: tuple[ModelFound, ...]
-    encoder: EncoderFound
+    encoder: Component
+    """The helper's."""
     hands: tuple[HandsFound, ...] = ()
     installed: tuple[Brought, ...] = ()
     """What installed packages bring by entry points; one with a fault is left out."""

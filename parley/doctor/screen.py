@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from parley.client.text import count, hanging_rows, line
 from parley.coordinator.protocols import PROTOCOLS
-from parley.doctor import encoder
 from parley.doctor.report import ModelFound, Report, RoleFound
 
 _SHOWN = 4
@@ -39,7 +38,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
         yield _head("agents", "unknown"), f"not known, because {line(report.unasked)}"
     elif not report.models:
         yield _head("agents", "none"), "no agent is there"
-    yield _head("encoder", report.encoder.status), encoder.encoder_line(report.encoder)
+    yield _head("encoder", report.encoder.status), report.encoder.what
     yield from ((_head("hands", h.status), f"{line(h.name)}: {line(h.what, 300)}") for h in report.hands)
     for brought in report.installed:
         kind = brought.group.rpartition(".")[2].removesuffix("s")
@@ -52,19 +51,21 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     for one in report.missing:
         yield "missing      ", line(one.what)
         yield "  mend it    ", line(one.mend)
+    other = ""
+    if report.models and all(m.model == "extractive" for m in report.models):
+        needing = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if protocol.needs_model))
+        mend = "set LLM_PROVIDER and LLM_MODEL, and the provider's key (docs/models.md)"
+        yield "missing      ", f"a language model, which {needing} need: {mend}"
+        yield from (("", line(told, 300)) for told in report.local_servers)
+        other = " else"
     if not report.ok:
         yield "", f"{len(report.missing)} to mend."
     elif report.bus.status == "not running":
-        yield "", f"Parley lacks nothing{besides}. The first question starts what does not run yet."
+        yield "", f"Parley lacks nothing{other}{besides}. The first question starts what does not run yet."
     elif report.unasked:
         yield "", f"The bus takes this key{besides}. Who serves, and whether anything is missing, is not known."
     else:
-        yield "", f"Parley has everything that it needs{besides}."
-    if report.models and all(m.model == "extractive" for m in report.models):
-        needing = " and no ".join(sorted(name for name, protocol in PROTOCOLS.items() if protocol.needs_model))
-        yield "", "For a language model, set LLM_PROVIDER and LLM_MODEL, and the provider's key (docs/models.md)."
-        yield "", f"Without one there is no {needing}."
-        yield from (("", line(told, 300)) for told in report.local_servers)
+        yield "", f"Parley has everything{other} that it needs{besides}."
 
 
 def _there(role: RoleFound) -> str:
@@ -101,7 +102,6 @@ def _others(report: Report) -> Iterator[tuple[str, str]]:
 
 
 def _took(models: Sequence[ModelFound]) -> str:
-    """How long the slowest took to answer."""
     seconds = [m.seconds for m in models if m.seconds is not None]
     return f", {max(seconds):.2f} s" if seconds else ""
 

@@ -13,13 +13,6 @@ from parley.doctor.report import ServerFound
 from parley.stack.lease import last_run, read_running
 
 _SILENT = "does not answer"
-_REACHES_NONE = "it reaches no other server"
-_TELLS_OF_NONE = "it tells of no other server"
-APART = (
-    "look into the log of each server for its routes: an address that is wrong, a port that is closed, or a "
-    "certificate that has ended (parley bus certificates --help)"
-)
-"""What to do about servers that stand alone."""
 
 
 async def look(url: str) -> tuple[ServerFound, ...]:
@@ -38,18 +31,8 @@ async def _look(address: str) -> ServerFound:
         why = "nothing listens there" if isinstance(error, ConnectionRefusedError) else "no NATS server answers there"
         return ServerFound(address=address, status="missing", what=why)
     reached = len(said.get("connect_urls") or ())
-    reaches = f"it reaches {reached} servers, itself among them"
-    if reached < 2:  # one that has met no other since it started tells of no server at all
-        reaches = _REACHES_NONE if reached else _TELLS_OF_NONE
+    reaches = f"it reaches {reached} servers, itself among them" if reached > 1 else "it reaches no other server"
     return ServerFound(address=address, status="ok", what=reaches if said.get("cluster") else "answers")
-
-
-def alone(servers: Sequence[ServerFound]) -> str:
-    """That several servers answer, and none of them tells of another; empty: one does, or there is one. They may reach
-    each other all the same, where they are not to tell: it counts where nobody behind them answers."""
-    if len(servers) < 2 or any(server.what not in (_REACHES_NONE, _TELLS_OF_NONE) for server in servers):
-        return ""
-    return f"the {len(servers)} servers of the bus answer, and do not reach each other, so nothing is stored"
 
 
 def majority(servers: Sequence[ServerFound]) -> str:
@@ -63,14 +46,10 @@ def majority(servers: Sequence[ServerFound]) -> str:
 
 def there(servers: Sequence[ServerFound], reached: int) -> int:
     """How many servers of a cluster are there. One that ended is missed by the others at once, one that froze is not.
-    An address may be reached by them, and not from here.
-
-    Parameters
-    ----------
-    reached
-        How many servers the one that is connected reaches, itself among them, as it says.
-    """
-    return max(sum(s.status == "ok" for s in servers), reached - sum(_is_silent(s) for s in servers))
+    An address may be reached by them, and not from here. `reached`: how many the one that is connected says it reaches,
+    itself among them."""
+    silent = sum(_SILENT in server.what for server in servers)
+    return max(sum(server.status == "ok" for server in servers), reached - silent)
 
 
 def lacking(count: int, most: int) -> str:
@@ -100,10 +79,6 @@ def reached_by_others(servers: Sequence[ServerFound]) -> tuple[ServerFound, ...]
         else msgspec.structs.replace(server, status="unknown", what=f"{server.what}, seen from here; others reach it")
         for server in servers
     )
-
-
-def _is_silent(server: ServerFound) -> bool:
-    return _SILENT in server.what
 
 
 def mend(servers: Sequence[ServerFound], state: Path | None) -> str:

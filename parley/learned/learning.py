@@ -97,4 +97,4 @@ def table_words(found: Reliability, on: bool, kind: str = "", known: Sequence[st
             f"{row.mean:.2f} [{row.low:.2f}, {row.high:.2f}]"
         )
     yield (f"from {count(found.sessions, 'session')}; an answer counts half after {found.half_life_days:g} days")
-    yield "sessions use it" if on else "sessions do not use it: learned.reliability is off"
+    yield "sessions use it" if on else "sessions do not use it: learned.used is off"

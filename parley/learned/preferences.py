@@ -107,4 +107,4 @@ def preference_lines(lessons: Sequence[Lesson], on: bool) -> Iterator[str]:
         yield f"  {says(one)}"
     yield f"{count(len(lessons), 'task')}; what one says counts half after 180 days"
     if not on:
-        yield "tasks do not use it: learned.preferences is off"
+        yield "tasks do not use it: learned.used is off"

@@ -65,7 +65,7 @@ def _check_there(state: Path, stack: Stack) -> None:
     if running.permanent:
         why = f"a stack runs in {state} already; end it, or name another folder with --state"
         raise BadInput("state", why)
-    for name in ("moderators", "ack_wait_s", "log_max_age_s"):
+    for name in ("moderators", "log_max_age_s"):
         have, wanted = getattr(there.stack, name), getattr(stack, name)
         if have != wanted:
             shown = f"{name} {have!r}, not {wanted!r}"
@@ -87,7 +87,6 @@ def moderator(
     try:
         make = services.moderator(
             token_key=token_key,
-            ack_wait_s=settings.stack.ack_wait_s,
             log_max_age_s=settings.retention.log_days * 86_400,
             queues=queues,
         )
@@ -123,7 +122,6 @@ def agent(
             agent_spec = agent_spec.model_copy(update={"room": room})
         make = services.agent(
             agent_spec,
-            ack_wait_s=settings.stack.ack_wait_s,
             drain_s=drain_s,
             tools=settings.tools,
             hands=settings.hands,

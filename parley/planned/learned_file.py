@@ -24,11 +24,4 @@ def file_to_read(settings: Settings) -> Path | None:
 
 def past_of(settings: Settings) -> PastOutcomes:
     """How sessions use what was learned. Raises BadInput as `file_to_read`."""
-    learned = settings.learned
-    used = learned.reliability or learned.calibration or learned.preferences
-    return PastOutcomes(
-        file=file_to_read(settings) if used else None,
-        reliability=learned.reliability,
-        calibration=learned.calibration,
-        preferences=learned.preferences,
-    )
+    return PastOutcomes(file=file_to_read(settings) if settings.learned.used else None)

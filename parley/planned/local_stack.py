@@ -130,7 +130,6 @@ class LocalParley(Parley):
 
 
 def _called(queue: str, queues: Mapping[str, str]) -> str:
-    """As a session calls a queue."""
     return next((name for name, real in queues.items() if real == queue), queue)
 
 
@@ -253,7 +252,6 @@ def _learned_file(learned: Path | str | None, state: Path | str | None) -> Path 
 
 
 def _seats(agents: Sequence["Agent"], stack: Stack) -> "dict[str, Agent]":
-    """Queue -> the function that serves it. Raises BadInput."""
     if not agents:
         return {}
     from parley.agents.model.base import ModelMisconfigured

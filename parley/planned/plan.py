@@ -150,7 +150,6 @@ class Plan:
             agents=_without_agents(self.rows, section.free),
             humans=self.people(),
             moderators=section.moderators,
-            ack_wait_s=section.ack_wait_s,
             log_max_age_s=self.settings.retention.log_days * 86_400,
             env=lists_of(self.settings),
         )
@@ -175,7 +174,7 @@ class Plan:
             name=name or protocol, protocol=protocol, settings=own, seats=panel.seats if panel else (),
             budget=Budget(**settings.budget.model_dump()), seed=settings.seed, turn_timeout_s=settings.turn_timeout_s,
             humans=tuple(settings.stack.humans), wait_for_human=settings.stack.wait_for_human,
-            kind=settings.learned.kind, past=past_of(settings),
+            past=past_of(settings),
             shipped_tools=not settings.nats.url and not names_tools(settings),
         )  # fmt: skip
 

@@ -211,7 +211,6 @@ class Editor:
 
 
 def _file(block: Mapping[str, Any], folder: Path) -> SentFile | None:
-    """A block of a prompt as a file: one whose content came along, or a link into the editor's folder."""
     resource = block.get("resource") if block.get("type") == "resource" else block
     if not isinstance(resource, dict) or block.get("type") not in ("resource", "resource_link"):
         return None

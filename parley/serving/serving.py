@@ -124,7 +124,6 @@ def serve(wanted: Serve) -> int:
 
 
 def _check(wanted: Serve) -> None:
-    """Refuse at once what cannot be right. Raises BadInput."""
     if wanted.keys is None and not _is_loopback(wanted.host):
         raise BadInput(
             "host",
@@ -186,7 +185,6 @@ def config_of(wanted: Serve, url: str, own: Credentials | None, metrics: Metrics
         serve=serve,
         secure=wanted.secure,
         seats=lambda name: _seats(wanted, name),
-        ack_wait_s=wanted.plan.settings.stack.ack_wait_s,
         metrics=metrics,
         # what it finds is this machine's: for whoever runs the gateway, and not for everybody with a key
         health=None if wanted.keys is not None else lambda: look(wanted.plan),
@@ -240,7 +238,6 @@ class GatewayServer(uvicorn.Server):
 async def _tell(
     server: GatewayServer, listening: socket.socket, wanted: Serve, principals: Principals | None, metrics: str
 ) -> None:
-    """Say where it is once it answers."""
     await server.answers.wait()
     address = address_of(listening)
     link = f"{address}/login?code={principals.link()}" if principals else ""
@@ -279,7 +276,6 @@ def address_of(listening: socket.socket) -> str:
 
 @asynccontextmanager
 async def _listens(health: HealthServer) -> AsyncIterator[None]:
-    """While metrics and health are served. Raises BadInput."""
     try:
         await health.__aenter__()
     except OSError as error:

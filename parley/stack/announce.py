@@ -1,6 +1,7 @@
 """Works out what the workers of a stack's rows will announce, without starting them: models, prices, expertise."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,37 +17,41 @@ if TYPE_CHECKING:
     from parley.agents.specs import AgentSpec
 
 
-def spec_of(row: AgentRow) -> "AgentSpec":
-    """The row's agent with the model that the environment and `.env` give it. Raises BadInput."""
-    from parley.agents.config import resolve
+@contextmanager
+def faults_of(where: str) -> Iterator[None]:
+    """What is wrong with an agent or its model, as bad input."""
     from parley.agents.models import ModelError
+    from parley.agents.specs import SpecError
 
-    environ = _environment()
     try:
-        return resolve(agent_of(row), environ)
-    except ModelError as error:
-        raise BadInput(f"agent {row.queue}", str(error)) from error
+        yield
+    except (SpecError, ModelError) as error:
+        raise BadInput(where, str(error)) from error
+
+
+def variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """These over `.env`; None: the environment. Raises BadInput."""
+    from parley.agents.config import environment
+
+    with faults_of(".env"):
+        return environment(environ=environ)
+
+
+def spec_of(row: AgentRow, over_file: Mapping[str, str] | None = None) -> "AgentSpec":
+    """The row's agent with the model that `variables` give it. Raises BadInput."""
+    from parley.agents.config import resolve
+
+    found = variables() if over_file is None else over_file
+    with faults_of(f"agent {row.queue}"):
+        return resolve(agent_of(row), found)
 
 
 def agent_of(row: AgentRow) -> "AgentSpec":
     """The row's agent, as its file has it. Raises BadInput."""
-    from parley.agents.specs import SpecError
     from parley.stack import services
 
-    try:
+    with faults_of(f"agent {row.queue}"):
         return services.spec_of(row)
-    except SpecError as error:
-        raise BadInput(f"agent {row.queue}", str(error)) from error
-
-
-def _environment() -> dict[str, str]:
-    from parley.agents.config import environment
-    from parley.agents.models import ModelError
-
-    try:
-        return environment()
-    except ModelError as error:
-        raise BadInput(".env", str(error)) from error
 
 
 def expected_announcements(rows: tuple[AgentRow, ...], *, tools: bool = True) -> list[Announcement]:
@@ -80,7 +85,6 @@ def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
     """
     if not names_models(rows):
         return ""
-    from parley.agents.models import ModelError
     from parley.agents.openai.options import parse
 
     unpriced: dict[str, list[str]] = {}
@@ -88,10 +92,8 @@ def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
         spec = spec_of(row)
         if spec.model != "openai":
             continue
-        try:
+        with faults_of(f"agent {row.queue}"):
             options = parse(spec.options)
-        except ModelError as error:
-            raise BadInput(f"agent {row.queue}", str(error)) from error
         if options.price is None:
             unpriced.setdefault(options.model, []).append(row.queue)
     models = "; ".join(f"{line(model)} ({line(', '.join(queues), 200)})" for model, queues in unpriced.items())
@@ -132,7 +134,7 @@ def wish_words(specs: Sequence["AgentSpec"]) -> str:
         return ""
     from parley.agents.config import unmet_wish
 
-    environ = _environment()
+    environ = variables()
     wishes = [
         f"{spec.queue} wishes the model {line(spec.expert.model)!r} ({variable})"
         for spec in specs
@@ -153,36 +155,22 @@ def _plainly(row: AgentRow) -> Announcement:
 
 
 def _announced(row: AgentRow, *, tools: bool) -> Announcement:
-    from parley.agents.models import ModelError, make_model
+    from parley.agents.models import make_model
     from parley.agents.openai.options import parse
     from parley.agents.openai.providers import family_of
 
     spec, steps = spec_of(row), False
-    try:
+    with faults_of(f"agent {row.queue}"):
         if spec.model == "openai":  # its options say it all, and the client's import costs half a second
             o = parse(spec.options)
             price = o.effective_price
-            facts: tuple[Any, ...] = (
-                o.model,
-                o.family or family_of(o.model, o.provider),
-                True,
-                price.input,
-                price.output,
-                o.reasoning_tokens * 2,
-            )
+            family = o.family or family_of(o.model, o.provider)
+            facts: tuple[Any, ...] = o.model, family, True, price.input, price.output, o.reasoning_tokens * 2
         else:
             m = make_model(spec.model, spec.options)
             steps = bool(getattr(m, "steps", False))
-            facts = (
-                m.name,
-                m.family,
-                m.metered,
-                m.usd_per_million_input,
-                m.usd_per_million_output,
-                getattr(m, "reasoning_tokens", msgspec.UNSET),
-            )
-    except ModelError as error:
-        raise BadInput(f"agent {row.queue}", str(error)) from error
+            reasoning = getattr(m, "reasoning_tokens", msgspec.UNSET)
+            facts = m.name, m.family, m.metered, m.usd_per_million_input, m.usd_per_million_output, reasoning
     name, family, metered, usd_in, usd_out, reasoning = facts
     hands = spec.expert is not None and spec.expert.hands not in NO_HANDS
     return Announcement(

@@ -1,27 +1,16 @@
-"""A stack that `parley up` keeps: it prints addresses and files, and then what the supervisor says; and which sessions
-of the stack before it go on."""
+"""A stack that `parley up` keeps: it prints addresses and files, and then what the supervisor says."""
 
 import asyncio
-import contextlib
 import signal
 from pathlib import Path
 
 import msgspec
 
-from parley.bus.errors import BusError
-from parley.client.api import open_client
-from parley.client.client import Client
-from parley.client.errors import ParleyError
 from parley.client.show.printing import give, say_all, warn
-from parley.coordinator.protocols import STANDING
 from parley.schemas.session import human_queue, is_human
 from parley.stack.lease import OWNER, Lease, Running
 
-_EARLIER_S = 3.0
-"""So long the list of sessions that go on is waited for."""
 _LOOK_S = 0.2
-_NAMED = 5
-"""Sessions that one line names."""
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,8 +44,6 @@ async def kept(lease: Lease, shown: Shown) -> int:
             give(msgspec.json.encode(running).decode())
         else:
             say_all(_addresses(running, lease.state, shown))
-        if lease.began_ns:
-            await _tell_earlier(running, lease.began_ns, shown.options)
         while not (ended.is_set() or lease.failed):
             await asyncio.wait((stopped,), timeout=_LOOK_S)
             told_to = _tell(log, told_to)
@@ -75,29 +62,6 @@ def _tell(log: Path, start: int) -> int:
     for text in said.decode(errors="replace").splitlines():
         warn(text)
     return start + len(said) + bool(said)
-
-
-async def _tell_earlier(running: Running, began_ns: int, options: str) -> None:
-    """Sessions of the stack before this one go on: one line on stderr."""
-    with contextlib.suppress(ParleyError, BusError):
-        async with open_client(running.url, Path(running.credentials[OWNER]), _EARLIER_S) as client:
-            if text := await earlier_words(client, began_ns, options):
-                warn(text)
-
-
-async def earlier_words(client: Client, began_ns: int, options: str) -> str:
-    """One line on sessions that were opened before the stack was started and go on, but for standing ones, which nobody
-    waits for; empty for none. `options`: those that name the bus."""
-    from parley.client.show.session_list import ways_on
-
-    standing = {protocol.name for protocol in STANDING.values()}
-    rows = await client.sessions(200, only_open=True)
-    sids = [r.session for r in rows if r.opened_ns < began_ns and r.protocol not in standing]
-    if not sids:
-        return ""
-    which = f"{len(sids)} earlier sessions go on" if len(sids) > 1 else "1 earlier session goes on"
-    more = f" and {len(sids) - _NAMED} more" if len(sids) > _NAMED else ""
-    return f"{which}: {', '.join(sids[:_NAMED])}{more}; {ways_on(sids, options)}"
 
 
 def _addresses(running: Running, state: Path, shown: Shown) -> list[str]:

@@ -161,8 +161,6 @@ class Lease:
         self._tell = tell
         self.failed = ""
         """Why the stack went and does not come back, in words; empty: it is there, or may come back."""
-        self.began_ns = 0
-        """When it was started here, in a directory where one ran before; 0: it was not."""
         self.queues: Mapping[str, str] = {}
         """Of the stack's agents: queue -> the queue that serves it."""
         self._ephemeral = state is None
@@ -273,7 +271,6 @@ class Lease:
         return self
 
     def _step_aside(self, other: str) -> None:
-        """Another build runs its stack there: have one beside it."""
         shared, mine = self.state, blake2b(build_of().encode(), digest_size=4).hexdigest()
         self._state = shared / "builds" / mine
         self._make_state()
@@ -341,13 +338,15 @@ class Lease:
 
     def _made(self, rows: Sequence[AgentRow]) -> tuple[Made, ...]:
         try:
-            return making.make_units(rows, self._environ, making.secret_of(self.state))
+            made = making.make_units(rows, self._environ, making.secret_of(self.state))
         except ValueError as error:
             raise StackFailed(str(error)) from error
+        if len(made) > joining.MOST_FILES:
+            raise StackFailed(f"{len(made)} kinds of processes are needed, at most {joining.MOST_FILES} may be at once")
+        return made
 
     # -- joining
     def _join(self) -> None:
-        """Be a user of the stack that runs there, or of one that is started now."""
         own = _as_they_are(self._made(self._stack.agents), self.queues)
         s = self._stack
         need = Need(
@@ -428,8 +427,6 @@ class Lease:
     def _spawn(self) -> None:
         disk_watch.check(self.state, ephemeral=self._ephemeral)
         there = last_run(self.state)
-        if there is not None:
-            self.began_ns = self.began_ns or time.time_ns()
         stack = there.stack if self._url and there is not None else self._stack  # what died was perhaps another's
         self._child = start_supervisor(stack, self.state, self._environ, ephemeral=self._ephemeral)
 

@@ -180,7 +180,6 @@ def read_panel(path: Path) -> Panel:
 
 
 def _team(team: TeamFile, path: Path) -> Panel:
-    """The members as panelists. Raises BadInput."""
     from parley.agents.specs import builtin
 
     for name in team.members:

@@ -202,7 +202,6 @@ def say(what: object = "") -> None:
 
 
 def _how(code: int) -> str:
-    """How a process ended."""
     return f"exit status {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
 
 

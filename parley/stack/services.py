@@ -374,7 +374,6 @@ async def _serve(
 async def _connected(
     name: str, parts: Sequence[ServiceTask], url: str, on_closed: Callable[[], None], wait_for_bus: bool
 ) -> list[tuple[ServiceTask, Connection]]:
-    """The parts whom the bus takes, with their connections. Raises BusError where it takes none."""
     asked = (connect(url, p.credentials, name=name, on_closed=on_closed, retry_first=wait_for_bus) for p in parts)
     connections = await asyncio.gather(*asked, return_exceptions=len(parts) > 1)
     taken: list[tuple[ServiceTask, Connection]] = []

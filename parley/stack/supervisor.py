@@ -192,7 +192,6 @@ class Supervisor:
         gc.freeze()
 
     def _load_models(self) -> None:
-        """Import what agents' models need, once, not in each process."""
         loads, self._loads = self._loads, set()
         with contextlib.suppress(ImportError):
             if "openai" in loads:
@@ -224,7 +223,6 @@ class Supervisor:
 
     # -- users
     def _accept(self) -> None:
-        """Hear what those need who have connected."""
         while True:
             try:
                 connection, _ = self._listening.accept()
@@ -352,7 +350,6 @@ class Supervisor:
 
     # -- running
     def _turn(self) -> None:
-        """Wait for something to happen, then see to everything."""
         assert self._server is not None
         now, processes = time.monotonic(), self._processes
         due = [c.due for c in processes.all if not (c.pid or c.refused)] + self._server.due
@@ -447,7 +444,6 @@ class Supervisor:
                 raise
 
     def _end(self) -> None:
-        """Drain the services, then the bus."""
         for name in ("stack.json", joining.SOCKET):
             (self.state / name).unlink(missing_ok=True)
         if hasattr(self, "_listening"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from parley.bus.files.plain import is_named
 from parley.client.errors import BadInput
 from parley.schemas.expert import expert_of
+from parley.stack.announce import agent_of, faults_of, spec_of, variables
 from parley.stack.rows import AgentRow, names_models
 
 if TYPE_CHECKING:
@@ -32,22 +33,14 @@ def check_models(rows: tuple[AgentRow, ...], environ: Mapping[str, str] = os.env
     """
     if not names_models(rows, environ):
         return
-    from parley.agents.config import environment
-    from parley.agents.models import ModelError
-    from parley.agents.specs import SpecError
-    from parley.stack import services
+    from parley.agents.models import make_model
 
-    try:
-        over_file = environment(environ=environ)
-    except ModelError as error:
-        raise BadInput(".env", str(error)) from error
+    over_file = variables(environ)
     for row in rows:
-        try:
-            spec = services.spec_of(row)
-            if ":" not in spec.model:  # a module of the operator's is loaded where it runs
-                services.model_of(spec, over_file)
-        except (SpecError, ModelError) as error:
-            raise BadInput(f"agent {row.queue}", str(error)) from error
+        spec = spec_of(row, over_file)
+        if ":" not in spec.model:  # a module of the operator's is loaded where it runs
+            with faults_of(f"agent {row.queue}"):
+                make_model(spec.model, spec.options, {})
 
 
 def check_tools(rows: Sequence[AgentRow], environ: Mapping[str, str]) -> None:
@@ -65,29 +58,20 @@ def check_tools(rows: Sequence[AgentRow], environ: Mapping[str, str]) -> None:
         _check_hands(own, environ)
     if not any(expert_of(row.queue) for row in rows) or not (_TOOLS in environ or is_named(Path(".env"))):
         return
-    from parley.agents.config import environment
-    from parley.agents.models import ModelError
     from parley.agents.tools import allow
 
     try:
-        allow.find(environment(environ=environ))
+        allow.find(variables(environ))
     except allow.ToolsError as error:
         raise BadInput(allow.VARIABLE, str(error)) from error
-    except ModelError as error:
-        raise BadInput(".env", str(error)) from error
 
 
 def _check_hands(rows: Sequence[AgentRow], environ: Mapping[str, str]) -> None:
-    from parley.agents.config import environment
-    from parley.agents.hands.made import variables
-    from parley.agents.models import ModelError
-    from parley.stack.services import spec_of
+    from parley.agents.hands.made import variables as variables_of_hands
 
     for row in rows:
-        try:
-            variables(spec_of(row).expert, environment(environ=environ))
-        except ModelError as error:
-            raise BadInput(f"agent {row.queue}", str(error)) from error
+        with faults_of(f"agent {row.queue}"):
+            variables_of_hands(agent_of(row).expert, variables(environ))
 
 
 async def refuse_servers(rows: tuple[AgentRow, ...]) -> None:
@@ -101,13 +85,13 @@ async def refuse_servers(rows: tuple[AgentRow, ...]) -> None:
     """
     if not names_models(rows):
         return
+    from parley.agents.models import make_model
     from parley.agents.openai.model import OpenAIModel
-    from parley.stack.services import model_of, spec_of
 
     servers: dict[tuple[str, object], tuple[str, OpenAIModel]] = {}
     for row in rows:
         spec = spec_of(row)
-        model = None if ":" in spec.model else model_of(spec)
+        model = None if ":" in spec.model else make_model(spec.model, spec.options, {})
         if isinstance(model, OpenAIModel):
             key = model.options.api_key
             at = model.options.base_url, hash(key.reveal()) if key is not None else None

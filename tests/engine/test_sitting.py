@@ -14,6 +14,7 @@ import pytest
 
 from parley.bus import subjects
 from parley.bus.errors import BusError
+from parley.bus.streams import ACK_WAIT_S
 from parley.schemas.log import Ask, Entry, Replied, Sat
 from parley.schemas.post import ReadPosts
 from parley.schemas.presence import Announcement
@@ -94,7 +95,7 @@ class Hall(Engine):
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "parley", "sit", sid, "pro_1", "--nats", self.server.url, "--creds", str(creds),
             *more, stdin=end, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "PARLEY__STACK__ACK_WAIT_S": "1"},
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         os.close(end)
         person = Person(process, keyboard)
@@ -114,7 +115,7 @@ class Hall(Engine):
 
 @pytest.fixture
 async def hall(tmp_path: Path) -> AsyncIterator[Hall]:
-    async with Hall(tmp_path, queues=QUEUES) as started:
+    async with Hall(tmp_path, queues=QUEUES, ack_wait_s=ACK_WAIT_S) as started:
         yield started
 
 

@@ -106,7 +106,7 @@ def test_the_doctor_lists_what_is_there_and_says_what_is_broken(run: Run, tmp_pa
     assert "class int, wanted is Protocol" in found["parley.protocols", "odd"]["fault"]
     shown = run("doctor", "--protocol", "consensus", "--state", str(tmp_path)).stdout
     assert "left out" in shown and "half installed" in shown and "model coin of parley-extras 2.1" in shown
-    assert "Parley lacks nothing, but not everything of 1 installed package is loaded." in shown
+    assert "Parley lacks nothing else, but not everything of 1 installed package is loaded." in shown
     asked = run("ask", "Tea?", "--protocol", "broken", "--state", str(tmp_path))
     assert asked.returncode == 2 and "broken of parley-extras 2.1 cannot be loaded" in asked.stderr
 

@@ -48,7 +48,7 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     code, told, _ = front.run("explain", other["session"], "past")
     assert code == 0 and "Seats weighed by their records on questions of the kind operations" in told
     assert front.run("replay", other["session"])[0] == 0
-    off = asked(front, f"{question} At once.", "--set", "learned.reliability=off")
+    off = asked(front, f"{question} At once.", "--set", "learned.used=off")
     assert "reliability" not in off["stop"]["certificate"]
 
 

@@ -18,7 +18,7 @@ from parley.learned import learning
 from parley.planned.plan import plan_of
 from parley.schemas.session import OpenSession
 from parley.serving.offered_models import offers_of
-from parley.settings import LearnedSection, Settings, load
+from parley.settings import Settings, load
 from tests.learned.test_sessions import FIT, debate, panel, records, result
 
 NOW = 10**18
@@ -54,8 +54,8 @@ def keep(tmp_path: Path, said: tuple[KnownOutcome, ...]) -> None:
 
 def test_a_session_is_opened_with_records_and_a_reading(tmp_path: Path) -> None:
     keep(tmp_path, verdicts(40, 20))
-    learned = opened(tmp_path, kind="law").learned
-    assert learned is not msgspec.UNSET and learned.kind == "law"
+    learned = opened(tmp_path).learned
+    assert learned is not msgspec.UNSET
     assert learned.reliability is not msgspec.UNSET and learned.reliability.sessions == 40
     assert learned.calibration is not msgspec.UNSET and learned.calibration.outcomes == 40
 
@@ -68,13 +68,11 @@ def test_the_question_at_hand_is_left_out_of_both(tmp_path: Path) -> None:
     assert learned.calibration is msgspec.UNSET
 
 
-def test_each_has_its_switch_and_with_nothing_known_the_opening_is_as_before(tmp_path: Path) -> None:
+def test_it_has_a_switch_and_with_nothing_known_the_opening_is_as_before(tmp_path: Path) -> None:
     keep(tmp_path, ())
     assert opened(tmp_path).learned is msgspec.UNSET
     keep(tmp_path, verdicts(40, 20))
-    assert opened(tmp_path, reliability=False, calibration=False).learned is msgspec.UNSET
-    only = opened(tmp_path, reliability=False).learned
-    assert only is not msgspec.UNSET and only.reliability is msgspec.UNSET and only.calibration is not msgspec.UNSET
+    assert opened(tmp_path, used=False).learned is msgspec.UNSET
 
 
 def test_few_results_calibrate_nothing() -> None:
@@ -113,7 +111,7 @@ def test_a_file_that_is_named_has_to_be_there(tmp_path: Path) -> None:
     ):  # fmt: skip
         with pytest.raises(BadInput, match=wanted):
             uses()
-    off = settings(tmp_path, reliability=False, calibration=False, preferences=False)
+    off = settings(tmp_path, used=False)
     assert asked_with(off).learned is msgspec.UNSET, "it is not read"
     unnamed = load(None, {"state": str(tmp_path)})
     assert asked_with(unnamed).learned is msgspec.UNSET, "nothing was learned yet"
@@ -162,15 +160,11 @@ def test_the_words_say_whose_record_counted_and_what_is_not_calibrated() -> None
     assert "(40 outcomes, fit t1)" in "\n".join(learned_words(result(panel(fitted))))
 
 
-def test_the_section_is_on_unless_it_is_switched_off() -> None:
-    assert LearnedSection().reliability and LearnedSection().calibration
-
-
 def test_sessions_over_the_gateway_carry_records_too(tmp_path: Path) -> None:
     keep(tmp_path, verdicts(40, 20))
     _, offers = offers_of(plan_of(settings(tmp_path)))
     learned = opening_of("another?", {}, (), offers.of("consensus"), door="mcp").learned
     assert learned is not msgspec.UNSET and learned.reliability is not msgspec.UNSET
     assert learned.reliability.sessions == 40
-    _, offers = offers_of(plan_of(settings(tmp_path, reliability=False, calibration=False)))
+    _, offers = offers_of(plan_of(settings(tmp_path, used=False)))
     assert opening_of("another?", {}, (), offers.of("consensus"), door="mcp").learned is msgspec.UNSET

@@ -201,7 +201,6 @@ def test_confidence_is_fitted_to_what_became_of_a_folders_tasks() -> None:
     shares = [share for _, share in fit.knots]
     assert shares == sorted(shares) and shares[-1] == pytest.approx((4 * 0.95 + 1.5) / 9, abs=0.01)
     assert not preferences([past(n) for n in range(9)], {}, NOW), "of tasks that ended otherwise nobody knows"
-    assert not preferences([past(n, became="accepted") for n in range(9)], {}, NOW, calibrates=False)
 
 
 # ---------------------------------------------------------------- what a log teaches

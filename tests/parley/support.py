@@ -114,7 +114,7 @@ class Front:
         panel, path = self.folder / "slow-panel.yaml", self.folder / "slow.yaml"
         panel.write_text(json.dumps({"seats": seats}))
         named = {"protocol": self.protocol} if self.protocol else {}
-        path.write_text(json.dumps({**named, "stack": {"ack_wait_s": 1}, "panel_file": str(panel)}))
+        path.write_text(json.dumps({**named, "panel_file": str(panel)}))
         return path
 
 

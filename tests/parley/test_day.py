@@ -85,7 +85,7 @@ def test_a_dry_run_prints_the_estimate_and_starts_nothing(fresh: Front) -> None:
         "cost_usd": pytest.approx(3 * price + 3 * signing),
     }
     assert (found["likely"]["turns"], found["likely"]["calls"]) == (10, 10)
-    assert 6_000 < found["likely"]["tokens"] < 20_000 and found["likely"]["cost_usd"] < 0.06
+    assert 6_000 < found["likely"]["tokens"] < 20_000 and found["likely"]["cost_usd"] < 0.07
     assert (found["rounds"], found["most"]["turns"]) == (3, 3 * 3 * 2 + 3 * 4 * 2 + (3 + 4) * 2)
     assert found["most"]["cost_usd"] == pytest.approx(18 * price + 24 * signing)
     assert found["fits_one_round"] is True
@@ -315,9 +315,8 @@ def test_doctor_names_what_is_missing_and_what_mends_it(fresh: Front) -> None:
 
 def test_doctor_says_what_compares_objections(fresh: Front) -> None:
     found = fresh.json("doctor", "--json")["encoder"]
-    assert (found["agent"], found["encoder"], found["status"], found["dimension"]) == (
-        "helper", "embedded", "answers", 384,
-    )  # fmt: skip
+    assert found["status"] == "answers" and found["what"].startswith("compares objections (helper): embedded: ")
+    assert "384 numbers a vector" in found["what"]
     code, out, _ = fresh.run("doctor", env={"ENCODER": "none"})
     (told,) = [text for text in out.splitlines() if text.startswith("encoder ")]
     assert code == 0 and told.split()[1] == "none" and "words are compared" in told

@@ -72,6 +72,8 @@ def test_the_number_of_seats_is_the_setting_of_the_role_of_which_there_are_sever
     assert with_panel("critic", {"round_limit": 4}, None) == {"round_limit": 4}
     with pytest.raises(BadInput, match=r"^panel: got 3, and 2 in the settings; leave one out$"):
         with_panel("maci", {"debaters": 2}, 3)
+    with pytest.raises(BadInput, match=r"^panel: got 0, allowed is 2 to 16, or auto$"):
+        with_panel("consensus", {}, 0)
 
 
 @pytest.mark.slow

@@ -31,21 +31,15 @@ _LOOK_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class PastOutcomes:
-    """A file of what was learned, and what of it enters a session."""
+    """What was learned, and how it enters a session."""
 
     file: Path | None = None
     """As parley.client.learned.store keeps it; None: nothing is known."""
-    reliability: bool = True
-    """Whether members weigh by their records."""
-    calibration: bool = True
-    """Whether confidence is told as past outcomes say it should be read."""
-    preferences: bool = True
-    """Whether past tasks say who leads one like them, and how deep it goes."""
 
     def of_folder(self, opening: OpenSession, folder: Path, project: str) -> OpenSession:
         """The task with the name of its folder, by which it is known to those that come after it. `project`: as
         parley.client.learned.memory names the folder."""
-        if self.file is None or not self.preferences:
+        if self.file is None:
             return opening
         named = line(folder.resolve().name.encode(errors="replace").decode(), MOST_NAME)
         learned = msgspec.structs.replace(opening.learned or Learned(), folder=f"{named}@{project}")
@@ -53,22 +47,20 @@ class PastOutcomes:
 
     async def taught(self, client: "Client", opening: OpenSession) -> OpenSession:
         """The task with what past tasks of its folder say, as far as that can be read in time."""
-        if self.file is None or not self.preferences:
+        if self.file is None:
             return opening
         from parley.client.learned.taught import with_preferences
 
         try:
             async with asyncio.timeout(_LOOK_S):
-                return await with_preferences(client, opening, self.file, calibration=self.calibration)
+                return await with_preferences(client, opening, self.file)
         except (ParleyError, BusError, TimeoutError) as error:
             _LOGGER.warning("past tasks teach nothing this time: %s", str(error) or f"that took {_LOOK_S:g} s")
             return opening
 
-    def known(self, protocol: str) -> store.Store:
-        """What the file holds that a session of this protocol may use; nothing where it may use none. Raises
-        BadInput."""
-        used = self.reliability or self.calibration or setup_of(protocol).learns
-        return store.read(self.file) if self.file is not None and used else store.Store()
+    def known(self) -> store.Store:
+        """What the file holds. Raises BadInput."""
+        return store.Store() if self.file is None else store.read(self.file)
 
     def into(
         self,
@@ -79,8 +71,8 @@ class PastOutcomes:
         thresholds: Thresholds | None = None,
         now_ns: int | None = None,
     ) -> OpenSession:
-        """The session with its kind, the members' records and the fit of its confidence, where these are used and
-        something is known. A question that a fit was made on is not read by that fit, and what is known of the question
+        """The session with its kind, the members' records and the fit of its confidence, where something is
+        known. A question that a fit was made on is not read by that fit, and what is known of the question
         at hand is left out.
 
         Parameters
@@ -103,7 +95,7 @@ class PastOutcomes:
             learned = Learned(kind=_kind_of(kind), thresholds=thresholds or msgspec.UNSET)
         except InvalidValue as error:
             raise BadInput("kind", str(error)) from error
-        if self.reliability and known.verdicts:
+        if known.verdicts:
             from parley.client.learned.verdicts import table
 
             now = time.time_ns() if now_ns is None else now_ns
@@ -112,7 +104,7 @@ class PastOutcomes:
                 learned = msgspec.structs.replace(learned, reliability=records)
         fits = [fit for fit in known.calibrations if fit.protocol in ("", opening.protocol)]
         at_hand = question_hash(opening.question)
-        if self.calibration and fits and all(said.question != at_hand for said in known.verdicts):
+        if fits and all(said.question != at_hand for said in known.verdicts):
             learned = msgspec.structs.replace(learned, calibration=fits[-1])
         return opening if learned == Learned() else msgspec.structs.replace(opening, learned=learned)
 

@@ -56,17 +56,13 @@ class Vote(NamedTuple):
     depth: int = 0
 
 
-def preferences(
-    lessons: Sequence[Lesson], like: Mapping[str, float], now_ns: int, *, calibrates: bool = True
-) -> Preferences | None:
+def preferences(lessons: Sequence[Lesson], like: Mapping[str, float], now_ns: int) -> Preferences | None:
     """What the lessons of one folder say; None: nothing.
 
     Parameters
     ----------
     like
         Session -> likeness, 0 to 1, of those that are of the kind of the task at hand.
-    calibrates
-        Whether the confidence of routing is corrected.
     """
     lessons = sorted((one for one in lessons if one.task and one.at_ns <= now_ns), key=lambda one: -one.at_ns)
     near = [one for one in lessons if one.session in like]
@@ -87,7 +83,7 @@ def preferences(
         tasks=len(lessons),
         as_of_ns=now_ns,
         half_life_days=HALF_LIFE_DAYS,
-        confidence=(confidence(lessons, now_ns) or UNSET) if calibrates else UNSET,
+        confidence=confidence(lessons, now_ns) or UNSET,
     )
     return found if found.choices or found.depth or found.confidence else None
 
@@ -230,9 +226,7 @@ async def _lesson(client: "Client", row: SessionRow) -> Lesson:
     return nothing if found is None else replace(found, seq=row.seq)
 
 
-async def with_preferences(
-    client: "Client", opening: OpenSession, file: Path, *, calibration: bool = True
-) -> OpenSession:
+async def with_preferences(client: "Client", opening: OpenSession, file: Path) -> OpenSession:
     """The opening with what past tasks of its folder say; as it is, where they say nothing, or its protocol learns
     nothing. Raises as `look`."""
     if not (client.owner and opening.protocol in SHOWS and show_of(opening.protocol).teaches):
@@ -247,7 +241,7 @@ async def with_preferences(
         like, encoded = await likenesses(opening.question, here)
         if encoded:
             _keep(file, encoded)
-    prefers = preferences(here, like, time.time_ns(), calibrates=calibration)
+    prefers = preferences(here, like, time.time_ns())
     return opening if prefers is None else replace(opening, learned=replace(learned, preferences=prefers))
 
 

@@ -239,7 +239,7 @@ def _shown(value: Any) -> str:
 
 # ---------------------------------------------------------------- how each door spells them
 
-_SAME = {"waits": "humans", "continue": "continues", "learned.kind": "kind", "wait_for_human": "wait_for_human"}
+_SAME = {"waits": "humans", "continue": "continues", "wait_for_human": "wait_for_human"}
 """What an error calls a place -> the place."""
 _NO_SETTING = "evidence"
 """What a flag alone gives, so that it is named also where it is missing."""

@@ -23,8 +23,8 @@ class Several(NamedTuple):
     role: str
     setting: str
     size: int
-    chooses: bool = False
-    """Of more members than seats, those sit who fit the question."""
+    chooses: int = 0
+    """Of more members than seats, those sit who fit the question, at most so many; 0: all of them sit."""
 
 
 class Beneath(NamedTuple):

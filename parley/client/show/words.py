@@ -124,7 +124,7 @@ def learned_words(result: Result) -> Iterator[str]:
     else:
         yield (
             f"No past outcomes correct the confidence of {stated:.2f}: this session carries no fit of them. For later "
-            "ones, give feedback, then parley reliability learn; learned.calibration must be on."
+            "ones, give feedback, then parley reliability learn; learned.used must be on."
         )
     yield from preference_words(result)
     known = result.stop.certificate.get("reliability")

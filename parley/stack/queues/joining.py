@@ -25,9 +25,9 @@ LAST = b"last"
 """What a user is told who has left as the last: the stack ends, and the connection with it."""
 _LONGEST = 100
 """Characters of a socket's path; the system takes 104 to 108."""
-_MOST_FILES = 250
+MOST_FILES = 250
 """Of one message; the system takes 253."""
-_HEAD = struct.Struct("!II")
+_HEAD = struct.Struct("!I")
 _READ_S = 5.0
 T = TypeVar("T")
 
@@ -153,28 +153,19 @@ def send(connection: socket.socket, message: msgspec.Struct, files: Sequence[int
     """Say something, with open files. Raises OSError."""
     connection.settimeout(_READ_S)
     said = msgspec.json.encode(message)
-    head = _HEAD.pack(len(said), len(files))
-    for i in range(0, max(1, len(files)), _MOST_FILES):
-        part = list(files[i : i + _MOST_FILES])
-        socket.send_fds(connection, [head], part)
-        head = b"+"
+    socket.send_fds(connection, [_HEAD.pack(len(said))], list(files))
     connection.sendall(said)
 
 
 def receive(connection: socket.socket, kind: type[T], wait_s: float = _READ_S) -> tuple[T, list[int]]:
     """What the other says, with its open files. Raises EOFError where it has gone, OSError."""
     connection.settimeout(wait_s)
-    head, files, _, _ = socket.recv_fds(connection, _HEAD.size, _MOST_FILES)
+    head, files, _, _ = socket.recv_fds(connection, _HEAD.size, MOST_FILES)
     try:
         head += _exactly(connection, _HEAD.size - len(head)) if head else b""
         if not head:
             raise EOFError
-        size, count = _HEAD.unpack(head)
-        while len(files) < count:
-            said, more, _, _ = socket.recv_fds(connection, 1, _MOST_FILES)
-            files += more
-            if not said:
-                raise EOFError
+        (size,) = _HEAD.unpack(head)
         for fd in files:
             os.set_inheritable(fd, False)
         return msgspec.json.decode(_exactly(connection, size), type=kind), files

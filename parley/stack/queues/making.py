@@ -111,7 +111,6 @@ def _role(row: AgentRow) -> tuple[str, str]:
 
 
 def _absolute(spec: str) -> str:
-    """A file's path as it is found from everywhere; a name stays."""
     return str(Path(spec).resolve()) if spec and Path(spec).is_file() else spec
 
 

@@ -63,7 +63,7 @@ async def test_three_overrides_move_the_fourth_lead_in_their_folder_alone(shop: 
     assert f"Three times in this folder you chose {IMPL} for such a task." in told
     assert await shop.leads(SAME[3], folder="other") == SRE
     assert await shop.leads("write a guide for new contributors") == SRE, "another kind of task"
-    shop.parley.recalls(PastOutcomes(file=shop.file, preferences=False))
+    shop.parley.recalls(PastOutcomes())
     assert await shop.leads(SAME[3]) == SRE, "it is switched off"
     shop.parley.recalls(PastOutcomes(file=shop.file))
     # Forgotten, and not read again.

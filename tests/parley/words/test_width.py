@@ -11,7 +11,6 @@ from parley.client.rendering import explain
 from parley.client.show.session_list import SessionLine, sessions_table
 from parley.client.text import columns
 from parley.doctor import screen
-from parley.doctor.encoder import EncoderFound
 from parley.doctor.report import Component, Missing, ModelFound, Report, RoleFound
 from tests.client.terminal import screen_of
 from tests.parley.support import Front
@@ -57,7 +56,7 @@ def test_the_doctors_report_fits_the_terminal() -> None:
         moderators=Component(status="not running", what=text),
         roles=(RoleFound(protocol="consensus", role="panelist", needed=3, queues={"q" * 60: 1}, status="ok"),),
         models=(ModelFound(seat="implementation-engineer-of-the-second-team", model=text, status="configured"),),
-        encoder=EncoderFound(agent="helper", status="unknown", why=text), missing=(Missing(what=text, mend=text),),
+        encoder=Component(status="unknown", what=text), missing=(Missing(what=text, mend=text),),
     )  # fmt: skip
     assert max(map(columns, screen.report_lines(report, 80))) <= 80
     assert max(map(columns, screen.report_lines(report))) > 150

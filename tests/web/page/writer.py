@@ -93,5 +93,5 @@ class Gates:
             seats[queue] = {"model": "tests.web.page.writer:make", "options": options, "room": room}
         panel, path = folder / "waiting-panel.yaml", folder / "waiting.yaml"
         panel.write_text(json.dumps({"seats": seats}))
-        path.write_text(json.dumps({"stack": {"ack_wait_s": 1}, "panel_file": str(panel)}))
+        path.write_text(json.dumps({"panel_file": str(panel)}))
         return path

@@ -6,6 +6,7 @@ from typing import Any
 
 from parley.client.setup.options import HERE, LOOK_UPS, PANEL, ROUND_LIMIT, STYLE, Option
 from parley.client.setup.setup import Setup, Several
+from parley.schemas.protocols.consensus import MOST_PANEL
 
 
 class ConsensusSetup(Setup):
@@ -44,7 +45,7 @@ SETUP = ConsensusSetup(
     rank=1,
     learns=True,
     counts=("decide",),
-    several=Several(role="panelist", setting="panel", size=3, chooses=True),
+    several=Several(role="panelist", setting="panel", size=3, chooses=MOST_PANEL),
     others=("analyst",),
     options=(
         Option(
