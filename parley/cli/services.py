@@ -71,7 +71,7 @@ def up(
             stack__moderators=moderators, stack__copies=copies, stack__humans=humans, stack__free=free,
         )  # fmt: skip
         from parley.client.opening import own_settings, spelling
-        from parley.planned import foreground
+        from parley.planned import kept_stack
         from parley.planned.plan import plan_of
 
         for name, section in by_protocol("stack_options", given).items():
@@ -80,8 +80,8 @@ def up(
         if not plan.every:
             with spelling("ask", plan.protocol, given):
                 own_settings(plan.protocol, settings_of("stack_options", given))
-        foreground.check_none(plan, context.args)
-        raise typer.Exit(foreground.up(plan, clients=tuple(clients or ("client",)), json=json))
+        kept_stack.check_none(plan, context.args)
+        raise typer.Exit(kept_stack.up(plan, clients=tuple(clients or ("client",)), json=json))
 
 
 def moderator(

@@ -1,4 +1,4 @@
-"""What runs in the foreground until a signal: the whole stack, one moderator, or one worker."""
+"""What runs in the foreground until a signal: one moderator, one worker, or the service that counts."""
 
 import sys
 from collections.abc import Sequence
@@ -13,64 +13,15 @@ from parley.client.errors import BadInput, Unreachable
 from parley.client.protocols import all_setups
 from parley.client.show.printing import warn
 from parley.coordinator.protocols import PROTOCOLS
-from parley.planned.access import bus_options, run
-from parley.planned.plan import Plan
+from parley.planned.access import run
 from parley.settings import Settings
-from parley.stack import announce_stack, disk_watch
-from parley.stack.announce import overridden_words, unpriced_words, wish_words, wishes_words
-from parley.stack.lease import Lease, default_state, last_run, read_running
-from parley.stack.rows import Counting, Stack
+from parley.stack.announce import wish_words
+from parley.stack.lease import read_running
 
 if TYPE_CHECKING:
     from parley.observability.outcomes import Outcomes
 
 replace = msgspec.structs.replace
-
-
-def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> int:
-    """Keep a stack with the plan's agents, until SIGTERM or SIGINT; the exit status. Raises BadInput, StackFailed."""
-    plan.check()
-    settings = plan.settings
-    state = (settings.state or default_state()).absolute()
-    spend = settings.spend
-    stack = replace(
-        plan.stack(), clients=clients, counting=Counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
-    )
-    told = (
-        unpriced_words(stack.agents),
-        wishes_words(stack.agents),
-        overridden_words(stack.agents),
-        plan.without_model(),
-    )
-    _check_there(state, stack)
-    disk_watch.check(state)
-    for text in filter(None, told):
-        warn(text)
-    shown = announce_stack.Shown(protocol="" if plan.every else plan.protocol, options=bus_options(settings), json=json)
-    return run(announce_stack.kept(Lease(stack, state, kept=True, wait_ready=True, tell=warn), shown))
-
-
-def check_none(plan: Plan, queues: Sequence[str]) -> None:
-    """Raise BadInput where queues are named for `up`, which starts them all."""
-    if queues:
-        why = f"got {queues[0]}, but up starts every queue of the stack: {', '.join(row.queue for row in plan.rows)}"
-        raise BadInput("QUEUE", f"{why}. Leave one out: --free QUEUE; run one alone: parley agent QUEUE")
-
-
-def _check_there(state: Path, stack: Stack) -> None:
-    """Refuse to keep a stack that runs already and cannot become this one. Raises BadInput."""
-    running, there = read_running(state), last_run(state)
-    if running is None or there is None:
-        return
-    if running.permanent:
-        why = f"a stack runs in {state} already; end it, or name another folder with --state"
-        raise BadInput("state", why)
-    for name in ("moderators", "log_max_age_s"):
-        have, wanted = getattr(there.stack, name), getattr(stack, name)
-        if have != wanted:
-            shown = f"{name} {have!r}, not {wanted!r}"
-            why = f"the stack that runs in {state} has {shown}; wait for it to end, or name another folder with --state"
-            raise BadInput("state", why)
 
 
 def moderator(

@@ -14,7 +14,6 @@ from parley.schemas.result import Result, ResultUsage, Stop
 from parley.schemas.stops import STOPS
 from tests.parley.support import Front
 from tests.support.expert_model import expert_model
-from tests.support.forks import run
 
 ROOT = Path(__file__).parents[2]
 
@@ -106,38 +105,3 @@ def test_the_command_ends_as_the_page_says(tmp_path: Path, reason: str) -> None:
     why = front.json("explain", result["session"], "--json")["view"]["result"]
     assert (why["stop"], why["exit_code"], why["status"]) == (row.words, code, row.status)
     assert result["protocol"] in row.protocols.split(", ")
-
-
-def help_of(*command: str) -> str:
-    code, out, err = run(*command, "--help")
-    assert code == 0, err
-    return out
-
-
-def test_every_command_is_documented_and_gives_an_example() -> None:
-    text = "".join((ROOT / f"docs/{name}.md").read_text() for name in ("cli", "options", "ask", "folders"))
-    commands = [
-        *(
-            ("ask",),
-            ("up",),
-            ("doctor",),
-            ("init",),
-            ("moderator",),
-            ("agent",),
-            ("replay",),
-            ("explain",),
-            ("schema",),
-            ("route",),
-        ),
-        *(("sessions", name) for name in ("list", "search", "show", "watch", "cancel", "export", "erase")),
-    ]
-    listed = help_of()
-    for command in commands:
-        assert command[0] in listed
-        assert f"**`parley {' '.join(command)}" in text
-        shown = run("ask", "--help-all")[1] if command == ("ask",) else help_of(*command)
-        assert "Example" in shown
-        assert f"  parley {' '.join(command)}" in shown
-        for option in re.findall(r"^  (?:-\w, )?(--[a-z-]+)", shown, re.M):
-            if option != "--help":
-                assert f"`{option}" in text, f"{option} of {command}"

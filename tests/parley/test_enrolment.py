@@ -4,6 +4,8 @@ them is refused."""
 import asyncio
 import contextlib
 import json
+import select
+import socket
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -215,76 +217,45 @@ def test_nothing_is_half_done(tmp_path: Path) -> None:
     assert {**state(), "panelist_1.json": before["panelist_1.json"]} == before
 
 
-async def _closed(writer: asyncio.StreamWriter) -> None:
-    writer.transport.abort()  # what the other side does not take any more would keep it open
-    with contextlib.suppress(OSError):
-        await writer.wait_closed()
-
-
 class Cutting:
     """Between a server and whoever connects here: the first connections that ask for a reload are cut once the server
-    has the request."""
+    has answered, and so has read its configuration."""
 
     def __init__(self, port: int, cuts: int) -> None:
-        self.port, self.cuts, self.url = port, cuts, ""
-        self._listening, self._over = threading.Event(), threading.Event()
-        self._meetings: set[asyncio.Task[Any]] = set()
-        self._writers: list[asyncio.StreamWriter] = []
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))
+        self.port, self.cuts = port, cuts
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"nats://127.0.0.1:{self._listening.getsockname()[1]}"
+        self._threads = [threading.Thread(target=self._serve)]
 
     def __enter__(self) -> "Cutting":
-        self._thread.start()
-        assert self._listening.wait(10)
+        self._threads[0].start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
+        self._listening.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        self._listening.close()
 
-    async def _serve(self) -> None:
-        async with await asyncio.start_server(self._met, "127.0.0.1") as server:
-            self.url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            self._listening.set()
-            await asyncio.to_thread(self._over.wait)
-            # CPython 3.11 loses the socket of whom it is letting in while the server closes.
-            while coming := {t for t in asyncio.all_tasks() if "_accept_connection" in repr(t.get_coro())}:
-                await asyncio.wait(coming)
-        while left := asyncio.all_tasks() - {asyncio.current_task()}:  # whoever is being let in just now, too
-            for meeting in self._meetings:
-                meeting.cancel()
-            await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.gather(*self._meetings, return_exceptions=True)
-        for writer in self._writers:
-            await _closed(writer)
+    def _serve(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listening.accept()
+                self._threads.append(threading.Thread(target=self._meet, args=(client,)))
+                self._threads[-1].start()
 
-    def _met(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Kept before the meeting begins: one that is cancelled before that closes nothing."""
-        self._writers.append(writer)
-        self._meetings.add(asyncio.create_task(self._meet(reader, writer)))
-
-    async def _meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        async with contextlib.AsyncExitStack() as closing:
-            closing.push_async_callback(_closed, writer)
-            their_reader, theirs = await asyncio.open_connection("127.0.0.1", self.port)
-            closing.push_async_callback(_closed, theirs)
-            back = asyncio.create_task(self._back(their_reader, writer))
-            closing.callback(back.cancel)
-            while data := await reader.read(65_536):
-                cut = b".RELOAD " in data and self.cuts > 0
-                if cut:
-                    back.cancel()
-                    await asyncio.wait((back,))
-                theirs.write(data)
-                await theirs.drain()
-                if cut:
-                    self.cuts -= 1
-                    await their_reader.read(65_536)  # it has answered, and so has read its configuration
-                    break
-
-    async def _back(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(65_536):
-            writer.write(data)
-            await writer.drain()
+    def _meet(self, client: socket.socket) -> None:
+        with client, socket.create_connection(("127.0.0.1", self.port)) as theirs, contextlib.suppress(OSError):
+            while True:
+                for one in select.select([client, theirs], [], [])[0]:
+                    data = one.recv(65_536)
+                    if not data:
+                        return
+                    (theirs if one is client else client).sendall(data)
+                    if one is client and b".RELOAD " in data and self.cuts > 0:
+                        self.cuts -= 1
+                        theirs.recv(65_536)
+                        return
 
 
 @pytest.mark.parametrize(

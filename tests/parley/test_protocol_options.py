@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import typer
 
+from docs.generators import commands_page
 from parley.cli.app import app
+from parley.cli.ask_help import AskCommand
 from parley.cli.protocol_options import (
     SECTIONS,
     by_protocol,
@@ -74,17 +77,6 @@ def test_the_number_of_seats_is_the_setting_of_the_role_of_which_there_are_sever
         with_panel("maci", {"debaters": 2}, 3)
     with pytest.raises(BadInput, match=r"^panel: got 0, allowed is 2 to 16, or auto$"):
         with_panel("consensus", {}, 0)
-
-
-@pytest.mark.slow
-def test_ask_seats_as_many_debaters_as_the_panel_is_to_have(tmp_path: Path) -> None:
-    (tmp_path / "notes.md").write_text("The pump is quiet.\n")
-    command = (sys.executable, "-m", "parley", "ask", "Which?", "--protocol", "maci", "--dry-run", "--state", "s")
-    done = subprocess.run(
-        (*command, "--evidence", "notes.md", "--panel", "4"), cwd=tmp_path, capture_output=True, text=True, timeout=60,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
-    assert done.returncode == 0 and "debater_4" in done.stdout and "debater_5" not in done.stdout, done.stderr
 
 
 def test_a_stack_of_every_protocol_seats_as_many_in_each_that_has_several() -> None:
@@ -221,6 +213,12 @@ def test_each_command_of_parley_stands_in_one_section_of_the_help() -> None:
     assert sorted(placed) == sorted([*own, *(str(group.name) for group in app.registered_groups)])
 
 
+def test_every_command_gives_an_example() -> None:
+    commands = commands_page._commands(typer.main.get_command(app))
+    helps = {path: it.help for path, it in commands if not hasattr(it, "list_commands")}
+    assert len(helps) > 40 and [path for path, text in helps.items() if "Example" not in text] == []
+
+
 # ---------------------------------------------------------------- the help of ask
 
 
@@ -258,10 +256,6 @@ def test_the_help_of_ask_with_a_protocol_lists_what_it_takes() -> None:
 
 
 def test_help_all_lists_every_option_that_is_not_hidden() -> None:
-    import typer
-
-    from parley.cli.ask_help import AskCommand
-
     command = typer.main.get_command(app).commands["ask"]  # type: ignore[attr-defined]
     assert isinstance(command, AskCommand)
     context = typer.Context(command)

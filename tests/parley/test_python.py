@@ -53,18 +53,6 @@ async def test_a_notebook_asks_and_waits_although_its_loop_runs(evidence: Path) 
         parley.ask(ASKED, protocol="cosensus")
 
 
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ({"protocol": "critic", "panel": 3}, "panel: got 3 with critic; it is for compound and consensus and maci"),
-        ({"protocol": "consensus", "panel": 3, "settings": {"panel": 2}}, "panel: got 3, and 2 in the settings"),
-    ],
-)
-def test_a_panel_that_cannot_be_is_refused(given: dict[str, object], why: str) -> None:
-    with pytest.raises(parley.BadInput, match=why):
-        parley.ask(ASKED, **given)  # type: ignore[arg-type]
-
-
 def test_a_notebook_shows_a_result_and_obeys_nothing_in_it() -> None:
     outcome = {"answer": "<script>alert(1)</script>\x1b[31m", "confidence": 0.5, "reasoning": "a & b"}
     result = to_api(result_of("consensus", outcome, session='"><img src=x>'))

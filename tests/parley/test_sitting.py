@@ -21,23 +21,7 @@ from tests.parley.support import Front, until
 from tests.protocols.consensus.play import Play, says
 
 pytestmark = pytest.mark.slow
-POSITION = "\n".join(
-    [
-        "the agreed answer",
-        ".",
-        "It is mine.",
-        ".",
-        "maybe",
-        "0.8",
-        "",
-        "partly",
-        "The others were right.",
-        "",
-        "",
-        "",
-        "",
-    ]
-)
+POSITION = "the agreed answer\n.\nIt is mine.\n.\nmaybe\n0.8\n\npartly\nThe others were right.\n\n\n\n"
 """Answer, reasoning, a confidence that is none, one that is; no citations; why it changed; no more."""
 
 
