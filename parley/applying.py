@@ -3,6 +3,7 @@ step.
 """
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ from parley.client.records import Altered, opening, record_of, result_of
 from parley.client.task_folder import AppliedAlready, Change, FolderChanged, NotApplied, SentFolder
 from parley.client.text import line
 from parley.coordinator.protocols import PROTOCOLS
-from parley.planned.access import bus_options, last_stack, run
+from parley.planned.access import bus_options, on_last_stack
 from parley.schemas import log
 from parley.schemas.result import Result
 from parley.schemas.stops import stop_row
@@ -173,23 +174,23 @@ def apply_session(settings: Settings, sid: str, folder: Path, into: Into, *, jso
     """
     into.check(folder)
 
-    async def main() -> dict[str, Any]:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                raise NoSession(sid, settings)
-            first, result = _ended(sid, await _log(parley, settings, sid), bus_options(settings))
-            try:
-                sent = task_folder.sent_as(folder, await parley.client.get(sid, str(first.settings["folder"])))
-            except BusError as error:
-                raise BadInput("session", f"the folder of session {sid} cannot be had: {error.plain}") from error
-            view = choose(json=json, quiet=False, plain=True)
-            return await finish(parley, result, sent, into, view, Hints(bus_options(settings)))
+    async def main(parley: Parley) -> dict[str, Any]:
+        entries = await parley.client.log(sid)
+        if not entries:
+            raise NoSession(sid, settings)
+        first, result = _ended(sid, entries, bus_options(settings))
+        try:
+            sent = task_folder.sent_as(folder, await parley.client.get(sid, str(first.settings["folder"])))
+        except BusError as error:
+            raise BadInput("session", f"the folder of session {sid} cannot be had: {error.plain}") from error
+        view = choose(json=json, quiet=False, plain=True)
+        return await finish(parley, result, sent, into, view, Hints(bus_options(settings)))
 
-    report = run(main())
+    report = on_last_stack(settings, main, NoSession(sid, settings))
     return int("why" in report), report
 
 
-def _ended(sid: str, entries: list[str], options: str) -> tuple[log.Opened, Result]:
+def _ended(sid: str, entries: Sequence[str], options: str) -> tuple[log.Opened, Result]:
     """How a session that worked on a folder began, and what it came to, as its log has it: a moderator cannot read a
     session that another version of the protocol left.
 
@@ -214,10 +215,3 @@ def _ended(sid: str, entries: list[str], options: str) -> tuple[log.Opened, Resu
         again = f"go on with the release that began it, or end it (parley sessions cancel {sid}{options}) and ask again"
         raise BadInput("session", f"{what}, which this release does not run; {again}")
     raise BadInput("session", f"session {sid} has no result yet; parley sessions watch {sid}{options}")
-
-
-async def _log(parley: Parley, settings: Settings, sid: str) -> list[str]:
-    entries = await parley.client.log(sid)
-    if not entries:
-        raise NoSession(sid, settings)
-    return list(entries)

@@ -6,10 +6,11 @@ from typing import Literal
 
 import msgspec
 
+from parley.client.api import Parley
 from parley.client.client import Client
 from parley.client.errors import BadInput
 from parley.client.text import line
-from parley.planned.access import last_stack, run
+from parley.planned.access import on_last_stack
 from parley.schemas import log
 from parley.schemas.post import SessionRow
 from parley.schemas.wire import decode
@@ -51,18 +52,16 @@ def audit(
         The credentials are no owner's.
     """
 
-    async def main() -> list[AuditEntry]:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                return []
-            if not parley.client.owner:
-                raise BadInput("creds", "only an owner's credentials may read who did what")
-            row = await parley.client.row(sid) if sid else None
-            rows = [row] if row is not None else [] if sid else await parley.client.sessions(sessions)
-            return [done for row in rows for done in await _acts(parley.client, row)]
+    async def main(parley: Parley) -> list[AuditEntry]:
+        if not parley.client.owner:
+            raise BadInput("creds", "only an owner's credentials may read who did what")
+        row = await parley.client.row(sid) if sid else None
+        rows = [row] if row is not None else [] if sid else await parley.client.sessions(sessions)
+        return [done for row in rows for done in await _acts(parley.client, row)]
 
     since_ns = time.time_ns() - int(days * 86_400e9) if days else 0
-    found = (r for r in run(main()) if r.at_ns >= since_ns and who in ("", r.who) and act in ("", r.act))
+    acts: list[AuditEntry] = on_last_stack(settings, main, [])
+    found = (r for r in acts if r.at_ns >= since_ns and who in ("", r.who) and act in ("", r.act))
     return sorted(found, key=lambda r: (r.at_ns, r.session))
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
+from parley.client.api import Parley
 from parley.client.errors import BadInput
 from parley.client.records import check_protocol, opening, record_of
 from parley.client.what_if import wanted
-from parley.planned import access
-from parley.planned.access import last_stack
+from parley.planned.access import on_last_stack
 from parley.run import Run
 from parley.schemas.session import SESSION_ID, Budget, Document, ForkSession, OpenSession
 from parley.schemas.wire import InvalidValue
@@ -32,26 +32,25 @@ class ForkSource(msgspec.Struct, frozen=True, kw_only=True):
 def source_of(settings: Settings, sid: str) -> ForkSource:
     """Raises BadInput where there is no such session, or nothing is left of it."""
 
-    async def main() -> ForkSource:
-        async with last_stack(settings) as parley:
-            row = await parley.client.row(sid) if parley is not None and SESSION_ID.fullmatch(sid) else None
-            if parley is None or row is None:
-                raise NoSession(sid, settings)
-            if row.status in ("erased", "refused"):
-                raise BadInput("session", f"session {sid} was {row.status}: there is no record to carry on")
-            if row.status == "open":
-                raise BadInput("session", f"session {sid} is open: a fork carries the record of one that is over")
-            if not settings.nats.url:  # elsewhere, the moderators may have the package
-                check_protocol(sid, row.protocol)
-            entries = await parley.client.log(sid) if parley.client.owner else []
-            source = ForkSource(sid=sid, protocol=row.protocol, question=row.question, settings={})
-            if not entries:
-                return source
-            opened = opening(record_of(sid, entries))
-            documents = tuple(msgspec.structs.replace(d, holders=()) for d in opened.documents)
-            return msgspec.structs.replace(source, settings=opened.settings, documents=documents)
+    async def main(parley: Parley) -> ForkSource:
+        row = await parley.client.row(sid) if SESSION_ID.fullmatch(sid) else None
+        if row is None:
+            raise NoSession(sid, settings)
+        if row.status in ("erased", "refused"):
+            raise BadInput("session", f"session {sid} was {row.status}: there is no record to carry on")
+        if row.status == "open":
+            raise BadInput("session", f"session {sid} is open: a fork carries the record of one that is over")
+        if not settings.nats.url:  # elsewhere, the moderators may have the package
+            check_protocol(sid, row.protocol)
+        entries = await parley.client.log(sid) if parley.client.owner else []
+        source = ForkSource(sid=sid, protocol=row.protocol, question=row.question, settings={})
+        if not entries:
+            return source
+        opened = opening(record_of(sid, entries))
+        documents = tuple(msgspec.structs.replace(d, holders=()) for d in opened.documents)
+        return msgspec.structs.replace(source, settings=opened.settings, documents=documents)
 
-    return access.run(main())
+    return on_last_stack(settings, main, NoSession(sid, settings))
 
 
 def read_fork_request(

@@ -10,7 +10,7 @@ from parley.client.people.inbox import InboxItem, answer, waiting
 from parley.client.rendering.terminal import bare
 from parley.client.show.open_items import item_lines
 from parley.client.text import line
-from parley.planned.access import last_stack, run
+from parley.planned.access import on_last_stack
 from parley.sessions import NoSession
 
 if TYPE_CHECKING:
@@ -20,25 +20,15 @@ if TYPE_CHECKING:
 def of(settings: "Settings", session: str) -> list[InboxItem]:
     """Open items of all sessions, or of one; none where no stack ever ran. Raises as `waiting`; NoSession."""
 
-    async def main() -> list[InboxItem]:
-        async with last_stack(settings) as parley:
-            return [] if parley is None else await waiting(parley.client, session)
-
     with _known(settings, session):
-        return run(main())
+        return on_last_stack(settings, lambda parley: waiting(parley.client, session), [])
 
 
 def decide(settings: "Settings", sid: str, item: str, choice: str, note: str) -> None:
     """Answer an item, or change who leads. Raises as `answer`; NoSession."""
 
-    async def main() -> None:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                raise NoSession(sid, settings)
-            await answer(parley.client, sid, item, choice, note)
-
     with _known(settings, sid):
-        run(main())
+        on_last_stack(settings, lambda p: answer(p.client, sid, item, choice, note), NoSession(sid, settings))
 
 
 @contextmanager

@@ -19,8 +19,7 @@ from parley.client.opening import opening_of, read_evidence, spelling
 from parley.client.protocols import setup_of
 from parley.client.show.printing import say_all, warn
 from parley.cost import estimate_cost
-from parley.planned.access import last_stack, place
-from parley.planned.access import run as run_now
+from parley.planned.access import on_last_stack, place
 from parley.run import Run
 from parley.schemas.session import SESSION_ID, OpenSession
 from parley.settings import Settings
@@ -133,14 +132,8 @@ def _earlier(settings: Settings, sid: str, *, ephemeral: bool = False) -> Earlie
     if not SESSION_ID.fullmatch(sid):
         raise BadInput("--continue", f"{sid!r} is no session's id")
 
-    async def read() -> Earlier:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                why = f"there is no session {sid}: no session ever ran in {place(settings)}"
-                raise BadInput("--continue", why)
-            return await parley.earlier(sid)
-
-    return run_now(read())
+    why = f"there is no session {sid}: no session ever ran in {place(settings)}"
+    return on_last_stack(settings, lambda parley: parley.earlier(sid), BadInput("--continue", why))
 
 
 def _is_file(question: str) -> bool:

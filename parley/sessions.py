@@ -20,7 +20,7 @@ from parley.client.rendering.picture import form_of
 from parley.client.view.fold import Fold, fold_of
 from parley.coordinator.protocols import PROTOCOLS
 from parley.follow import EndedByUser, SessionSilent, follow
-from parley.planned.access import bus_options, last_stack, place, run
+from parley.planned.access import bus_options, on_last_stack, place, run
 from parley.planned.learned_file import file_of
 from parley.planned.local_stack import LocalParley, lease_of
 from parley.schemas.post import IndexRebuilt, SessionRow
@@ -52,13 +52,10 @@ class NoSession(BadInput):
 def find(settings: Settings, wanted: ListFilter, limit: int, among: int) -> ListPage:
     """The newest sessions that fit, among so many that the credentials read."""
 
-    async def main() -> ListPage:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                return ListPage([], None, 0, True)
-            return await Listing().find(parley.client, wanted, limit=limit, among=among)
+    async def main(parley: Parley) -> ListPage:
+        return await Listing().find(parley.client, wanted, limit=limit, among=among)
 
-    return run(main())
+    return on_last_stack(settings, main, ListPage([], None, 0, True))
 
 
 def rebuild_index(settings: Settings, on_progress: Callable[[IndexRebuilt, int], None]) -> Rebuilt:
@@ -79,19 +76,17 @@ def rebuild_index(settings: Settings, on_progress: Callable[[IndexRebuilt, int],
         By the user: what was entered stays.
     """
 
-    async def main() -> Rebuilt:
+    async def main(parley: Parley) -> Rebuilt:
         sessions, unreadable = 0, list[str]()
-        async with last_stack(settings) as parley:
-            if parley is not None:
-                async with contextlib.aclosing(parley.client.rebuild_index()) as pieces:
-                    async for piece in pieces:
-                        sessions += piece.sessions
-                        unreadable += piece.unreadable
-                        on_progress(piece, sessions)
+        async with contextlib.aclosing(parley.client.rebuild_index()) as pieces:
+            async for piece in pieces:
+                sessions += piece.sessions
+                unreadable += piece.unreadable
+                on_progress(piece, sessions)
         return Rebuilt(sessions=sessions, unreadable=tuple(dict.fromkeys(unreadable)), whole=True)
 
     try:
-        return run(main())
+        return on_last_stack(settings, main, Rebuilt(sessions=0, unreadable=(), whole=True))
     except KeyboardInterrupt:
         raise Interrupted("interrupted; the sessions added so far stay, and you can repeat the command") from None
 
@@ -104,17 +99,14 @@ def record(settings: Settings, name: str) -> Record:
     if path.suffix or "/" in name:
         raise BadInput("file", f"{name} does not exist")
 
-    async def main() -> Record:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                raise NoSession(name, settings)
-            entries = await parley.client.log(name)
-            if not entries:
-                row = await parley.client.row(name) if SESSION_ID.fullmatch(name) else None
-                raise why_no_record(name, row, settings)
-            return record_of(name, entries)
+    async def main(parley: Parley) -> Record:
+        entries = await parley.client.log(name)
+        if not entries:
+            row = await parley.client.row(name) if SESSION_ID.fullmatch(name) else None
+            raise why_no_record(name, row, settings)
+        return record_of(name, entries)
 
-    return run(main())
+    return on_last_stack(settings, main, NoSession(name, settings))
 
 
 def why_no_record(sid: str, row: SessionRow | None, settings: Settings) -> BadInput:
@@ -175,14 +167,12 @@ def cancel(settings: Settings, sids: Sequence[str], reason: str, tell: Callable[
     if wanted:
         _tell_of_start(settings, tell)
 
-    async def main() -> list[Cancelled]:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                return [_missing(sid, settings) for sid in wanted]
-            return [await _cancelled(parley, settings, sid, reason) for sid in wanted]
+    async def main(parley: Parley) -> list[Cancelled]:
+        return [await _cancelled(parley, settings, sid, reason) for sid in wanted]
 
     missing = [_missing(sid, settings) for sid in malformed]
-    return missing + (run(main()) if wanted else [])
+    without = [_missing(sid, settings) for sid in wanted]
+    return missing + (on_last_stack(settings, main, without) if wanted else [])
 
 
 async def _cancelled(parley: Parley, settings: Settings, sid: str, reason: str) -> Cancelled:
@@ -210,17 +200,14 @@ def answer_now(settings: Settings, sid: str, tell: Callable[[str], None]) -> Res
     """
     _tell_of_start(settings, tell)
 
-    async def main() -> Result:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                raise NoSession(sid, settings)
-            try:
-                await parley.client.answer_now(sid)
-            except Refusal as refusal:
-                raise Refusal("session", await _why_not(parley, settings, sid, refusal)) from refusal
-            return await parley.client.result(sid)
+    async def main(parley: Parley) -> Result:
+        try:
+            await parley.client.answer_now(sid)
+        except Refusal as refusal:
+            raise Refusal("session", await _why_not(parley, settings, sid, refusal)) from refusal
+        return await parley.client.result(sid)
 
-    return run(main())
+    return on_last_stack(settings, main, NoSession(sid, settings))
 
 
 def _tell_of_start(settings: Settings, tell: Callable[[str], None]) -> None:
@@ -255,21 +242,18 @@ def _missing(sid: str, settings: Settings) -> Cancelled:
 def feedback(settings: Settings, sid: str, *, right: bool, answer: str, note: str) -> None:
     """Say what a session's result is worth. Raises Refusal where it is open, unknown, erased or another's."""
 
-    async def main() -> None:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                raise NoSession(sid, settings)
-            row = await parley.client.row(sid) if SESSION_ID.fullmatch(sid) else None
-            if row is not None and not settings.nats.url:
-                check_protocol(sid, row.protocol)
-            try:
-                await parley.client.feedback(sid, right=right, answer=answer, note=note)
-            except Unreachable as error:  # moderators leave a session alone whose protocol they do not have
-                if row is not None and row.protocol not in PROTOCOLS:
-                    raise Unreachable(f"{error}; {ProtocolMissing(sid, row.protocol)}") from error
-                raise
+    async def main(parley: Parley) -> None:
+        row = await parley.client.row(sid) if SESSION_ID.fullmatch(sid) else None
+        if row is not None and not settings.nats.url:
+            check_protocol(sid, row.protocol)
+        try:
+            await parley.client.feedback(sid, right=right, answer=answer, note=note)
+        except Unreachable as error:  # moderators leave a session alone whose protocol they do not have
+            if row is not None and row.protocol not in PROTOCOLS:
+                raise Unreachable(f"{error}; {ProtocolMissing(sid, row.protocol)}") from error
+            raise
 
-    run(main())
+    on_last_stack(settings, main, NoSession(sid, settings))
 
 
 def watch(
@@ -277,28 +261,25 @@ def watch(
 ) -> Result:
     """Follow a session to its end. Raises Interrupted when the user stopped watching; Refusal where it was refused."""
 
-    async def main() -> Result:
-        async with last_stack(settings, outlasts=True) as parley:
-            if parley is None:
-                raise NoSession(sid, settings)
-            view = choose(json=json, quiet=False, plain=plain, verbose=verbose)
-            view.located(bus_options(settings))
-            try:
-                lease = lease_of(parley)
-                state = lease.state if lease is not None else None
-                if isinstance(parley, LocalParley) and (told := await parley.serve_again(sid)):
-                    view.note(f"parley: {told}")
-                async with telling(state, view.note, lambda: parley.client.bus_lacking):
-                    return await follow(parley, sid, view, can_leave=True, owns=False, everything=everything)
-            except UnknownSession as error:
-                if error.why:
-                    raise Refusal("session", str(error)) from None
-                raise NoSession(sid, settings) from None
-            finally:
-                view.close()
+    async def main(parley: Parley) -> Result:
+        view = choose(json=json, quiet=False, plain=plain, verbose=verbose)
+        view.located(bus_options(settings))
+        try:
+            lease = lease_of(parley)
+            state = lease.state if lease is not None else None
+            if isinstance(parley, LocalParley) and (told := await parley.serve_again(sid)):
+                view.note(f"parley: {told}")
+            async with telling(state, view.note, lambda: parley.client.bus_lacking):
+                return await follow(parley, sid, view, can_leave=True, owns=False, everything=everything)
+        except UnknownSession as error:
+            if error.why:
+                raise Refusal("session", str(error)) from None
+            raise NoSession(sid, settings) from None
+        finally:
+            view.close()
 
     try:
-        return run(main())
+        return on_last_stack(settings, main, NoSession(sid, settings), outlasts=True)
     except SessionSilent as lost:
         raise SessionSilent(sid, lost.what, bus_options(settings)) from lost
     except EndedByUser as ended:
@@ -318,26 +299,21 @@ def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
         There is no such session; it is open and `force` is not set; the credentials are no owner's.
     """
 
-    async def main() -> None:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                raise NoSession(sid, settings)
-            if not parley.client.owner:
-                raise BadInput("creds", "only an owner's credentials may erase a session")
-            row = await parley.client.row(sid)
-            if row is None:
-                raise NoSession(sid, settings)
-            if row.status == "open":
-                if not force:
-                    raise BadInput("session", f"session {sid} is open; cancel it first, or --force does")
-                await parley.client.cancel(sid, "to be erased")
-            rows = await parley.client.sessions()
-            forks.extend(forks_of(sid, rows))
-            recalled.extend(recalled_by(sid, rows))
-            await parley.client.erase(sid)
+    async def main(parley: Parley) -> tuple[list[str], list[str]]:
+        if not parley.client.owner:
+            raise BadInput("creds", "only an owner's credentials may erase a session")
+        row = await parley.client.row(sid)
+        if row is None:
+            raise NoSession(sid, settings)
+        if row.status == "open":
+            if not force:
+                raise BadInput("session", f"session {sid} is open; cancel it first, or --force does")
+            await parley.client.cancel(sid, "to be erased")
+        rows = await parley.client.sessions()
+        await parley.client.erase(sid)
+        return forks_of(sid, rows), recalled_by(sid, rows)
 
-    forks, recalled = list[str](), list[str]()
-    run(main())
+    forks, recalled = on_last_stack(settings, main, NoSession(sid, settings))
     unlearn(file_of(settings), [sid])
     told = [f"session {fork} carries its record on: its log holds these texts; erase it too" for fork in forks]
     told += [f"session {other} was shown notes of it, and holds them; erase it too" for other in recalled]

@@ -7,13 +7,14 @@ from typing import Any
 
 import msgspec
 
+from parley.client.api import Parley
 from parley.client.errors import BadInput
 from parley.client.learned import taught
 from parley.client.learned.memory import project_of
 from parley.client.setup.lesson import Lesson
 from parley.client.text import count, line
 from parley.learned.learning import kept_in
-from parley.planned.access import last_stack, run
+from parley.planned.access import on_last_stack
 from parley.settings import Settings
 
 _TASK = 60
@@ -38,15 +39,12 @@ def load_lessons(settings: Settings, folder: Path | None = None, *, everything: 
     if folder is not None and not folder.is_dir():
         raise BadInput("folder", f"{folder} is not a folder")
 
-    async def main() -> tuple[Lesson, ...]:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                return ()
-            if not parley.client.owner:
-                raise BadInput("creds", "an owner's credentials are needed to read what sessions teach")
-            return (await taught.look(parley.client, file, taught.MOST_SESSIONS)).lessons
+    async def main(parley: Parley) -> tuple[Lesson, ...]:
+        if not parley.client.owner:
+            raise BadInput("creds", "an owner's credentials are needed to read what sessions teach")
+        return (await taught.look(parley.client, file, taught.MOST_SESSIONS)).lessons
 
-    found = run(main())
+    found: tuple[Lesson, ...] = on_last_stack(settings, main, ())
     here = None if folder is None else project_of(folder)
     return tuple(
         one

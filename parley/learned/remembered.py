@@ -12,7 +12,7 @@ from parley.client.errors import BadInput
 from parley.client.learned import memory
 from parley.client.learned.memory import project_of
 from parley.client.text import count, line
-from parley.planned.access import last_stack, run
+from parley.planned.access import on_last_stack
 from parley.schemas.folders.archive import unpack_archive
 from parley.schemas.folders.notes import Note
 from parley.settings import Settings
@@ -27,11 +27,7 @@ def list_notes(settings: Settings, folder: Path | None, task: str | None) -> lis
     project = "" if folder is None else next(filter(None, named), None) or project_of(folder)
     files = None if folder is None else unpack_archive(task_folder.read_folder(folder).data)
 
-    async def main() -> list[Note]:
-        async with last_stack(settings) as parley:
-            return [] if parley is None else await memory.all_notes(parley.client, project)
-
-    notes = run(main())
+    notes: list[Note] = on_last_stack(settings, lambda parley: memory.all_notes(parley.client, project), [])
     used = None if files is None else memory.in_use(notes, files)
     if task is not None and used is not None:
         notes = used = list(memory.relevant(used, task))
@@ -58,10 +54,5 @@ def list_words(rows: list[dict[str, Any]]) -> Iterator[str]:
 def change(settings: Settings, name: str, text: str | None) -> Note:
     """Give a note other words, or None: forget it; the note as it was. Raises BadInput, Refusal."""
 
-    async def main() -> Note:
-        async with last_stack(settings) as parley:
-            if parley is None:
-                raise BadInput("note", f"got {name!r}, and no session is stored here")
-            return await memory.change(parley.client, name, text)
-
-    return run(main())
+    without = BadInput("note", f"got {name!r}, and no session is stored here")
+    return on_last_stack(settings, lambda parley: memory.change(parley.client, name, text), without)

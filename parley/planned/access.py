@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -109,6 +109,22 @@ async def last_stack(settings: Settings, *, outlasts: bool = False) -> AsyncIter
         owner, lacking_s = lease.credentials(OWNER), 2 * CONNECT_S
         async with open_client(lease.url, owner, _PATIENCE_S, outlasts=outlasts, lacking_s=lacking_s) as client:
             yield LocalParley(client, lease)
+
+
+def on_last_stack(
+    settings: Settings, what: Callable[[Parley], Awaitable[T]], otherwise: T | Exception, *, outlasts: bool = False
+) -> T:
+    """What a command comes to on `last_stack`. Where none ever ran it is `otherwise`, or that is raised."""
+
+    async def main() -> T:
+        async with last_stack(settings, outlasts=outlasts) as parley:
+            if parley is not None:
+                return await what(parley)
+        if isinstance(otherwise, Exception):
+            raise otherwise
+        return otherwise
+
+    return run(main())
 
 
 def place(settings: Settings) -> str:

@@ -8,7 +8,7 @@ import secrets
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,18 @@ class Front:
         )  # fmt: skip
         self._commands.append(child)
         return child
+
+    @contextlib.contextmanager
+    def up(self, *arguments: str) -> Iterator[Any]:
+        """A stack that is kept while this lasts; what it says of itself. Nothing of it is left."""
+        child = self.start("up", *arguments, "--json")
+        try:
+            assert child.stdout is not None
+            yield json.loads(child.stdout.readline())
+        finally:
+            child.terminate()
+            child.communicate(timeout=20)
+        self.assert_nothing_left()
 
     def _named(self, arguments: Sequence[str]) -> bool:
         """Whether a protocol is named already, or is not to be."""

@@ -345,10 +345,7 @@ def test_the_live_view_on_a_terminal(fresh: Front) -> None:
 @pytest.mark.serial
 def test_an_interrupt_asks_and_the_session_may_be_left_running(fresh: Front) -> None:
     config = str(fresh.slow_agents(0.6))
-    up = fresh.start("up", "--config", config, "--json")
-    try:
-        assert up.stdout is not None
-        up.stdout.readline()
+    with fresh.up("--config", config):
         terminal = Terminal(fresh, "ask", QUESTION, "--config", config)
         terminal.read_until("thinking")
         terminal.child.send_signal(signal.SIGINT)
@@ -370,7 +367,3 @@ def test_an_interrupt_asks_and_the_session_may_be_left_running(fresh: Front) -> 
         text = second.read_until(None)
         assert second.child.wait(20) == 130, text
         assert "Traceback" not in text
-    finally:
-        up.terminate()
-        up.communicate(timeout=20)
-    fresh.assert_nothing_left()

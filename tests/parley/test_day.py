@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import shlex
-import signal
 from pathlib import Path
 
 import pytest
@@ -227,10 +226,7 @@ def test_who_sits_where_is_as_the_panel_file_says(fresh: Front) -> None:
         "  network: {role: panelist, weight: 3}\n"
         "  analyst: {}\n"
     )
-    up = fresh.start("up", "--panel-file", "panel.yaml", "--json", "--log-max-age", "7")
-    try:
-        assert up.stdout is not None
-        running = json.loads(up.stdout.readline())
+    with fresh.up("--panel-file", "panel.yaml", "--log-max-age", "7") as running:
         assert {"storage-1", "storage-2", "network-1", "analyst-1"} <= set(running["services"])
         found = fresh.json("ask", QUESTION, "--panel-file", "panel.yaml", "--evidence", str(fresh.evidence), "--json")
         shown = fresh.json("sessions", "show", found["session"], "--json")
@@ -239,10 +235,6 @@ def test_who_sits_where_is_as_the_panel_file_says(fresh: Front) -> None:
         report = fresh.json("doctor", "--panel-file", "panel.yaml", "--json")
         panelists = next(r for r in report["roles"] if r["role"] == "panelist")
         assert panelists["queues"] == {"storage": 2, "network": 1}
-    finally:
-        up.send_signal(signal.SIGTERM)
-        up.communicate(timeout=20)
-    fresh.assert_nothing_left()
 
 
 @pytest.mark.parametrize("protocol", ["single", "critic", "madp", "competition", "consensus"])
@@ -359,10 +351,7 @@ def test_doctor_on_a_bus_that_is_not_there_and_with_bad_credentials(fresh: Front
 
 
 def test_doctor_sees_living_workers_and_missing_roles(fresh: Front) -> None:
-    up = fresh.start("up", "--panel", "2", "--copies", "2", "--json")
-    try:
-        assert up.stdout is not None
-        running = json.loads(up.stdout.readline())
+    with fresh.up("--panel", "2", "--copies", "2") as running:
         given = ("--nats", running["url"], "--creds", running["credentials"]["owner"], "--json")
         code, out, _ = fresh.run("doctor", *given)
         found = json.loads(out)
@@ -387,10 +376,6 @@ def test_doctor_sees_living_workers_and_missing_roles(fresh: Front) -> None:
         assert (found["shortest_most"]["turns"], found["fits_one_round"]) == (5, True)
         code, _, err = fresh.run("ask", QUESTION, *read, "--panel", "2", "--dry-run", *client)
         assert code == 2 and "only an owner's credentials may ask that" in err
-    finally:
-        up.send_signal(signal.SIGTERM)
-        up.communicate(timeout=20)
-    fresh.assert_nothing_left()
 
 
 # ---------------------------------------------------------------- follow-ups, exports, erasing
@@ -413,10 +398,7 @@ def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:
 
 
 def test_an_open_session_is_erased_only_by_force(fresh: Front) -> None:
-    up = fresh.start("up", "--config", str(fresh.slow_agents(30.0)), "--json")
-    try:
-        assert up.stdout is not None
-        running = json.loads(up.stdout.readline())
+    with fresh.up("--config", str(fresh.slow_agents(30.0))) as running:
         given = ("--nats", running["url"], "--creds", running["credentials"]["owner"])
         child = fresh.start("ask", QUESTION, *given, "--json")
         until(fresh.journal.exists, "no model call was begun")
@@ -433,7 +415,3 @@ def test_an_open_session_is_erased_only_by_force(fresh: Front) -> None:
         assert (row["status"], row["reason"]) == ("erased", "cancelled")
         child.kill()
         child.communicate()
-    finally:
-        up.send_signal(signal.SIGTERM)
-        up.communicate(timeout=20)
-    fresh.assert_nothing_left()

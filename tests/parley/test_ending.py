@@ -270,10 +270,7 @@ async def test_posts_of_two_channels_come_in_the_order_in_which_they_were_said()
 
 def test_up_is_as_its_settings_file_says_and_others_have_their_own_models(fresh: Front) -> None:
     (fresh.folder / "up.yaml").write_text("consensus: {panel: 2}\nstack: {moderators: 2, copies: 2}\n")
-    up = fresh.start("up", "--config", "up.yaml", "--json")
-    try:
-        assert up.stdout is not None
-        running = json.loads(up.stdout.readline())
+    with fresh.up("--config", "up.yaml") as running:
         assert {"moderator-2", "panelist_2-2"} <= set(running["services"])
         assert running["queues"] == ["panelist_1", "panelist_2", "analyst"]
         assert fresh.state.stat().st_mode & 0o777 == 0o700
@@ -288,7 +285,3 @@ def test_up_is_as_its_settings_file_says_and_others_have_their_own_models(fresh:
         code, _, err = fresh.run("ask", QUESTION, "--panel", "2", *client)
         assert code == 2
         assert err.endswith("is for 'panelist_1', of kind agent; expected a client's or an owner's\n")
-    finally:
-        up.terminate()
-        up.communicate(timeout=20)
-    fresh.assert_nothing_left()
