@@ -11,29 +11,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from parley import next_steps
 from parley.bus.errors import BusError, WrongCredentials
 from parley.client.api import CONNECT_S
 from parley.client.errors import BadInput, ParleyError
 from parley.coordinator.protocols import PROTOCOLS
-from parley.doctor import encoder
-from parley.doctor.endpoints import PROBE_S, asked_something, local, remedy, rung
-from parley.doctor.report import Component, HandsFound, Missing, ModelFound, Report, RoleFound, ServerFound
+from parley.doctor import encoder, models
+from parley.doctor.report import Component, HandsFound, Missing, Report, RoleFound, ServerFound
 from parley.planned.plan import Plan
 from parley.schemas.expert import expert_of
 from parley.schemas.presence import Announcement
 from parley.schemas.registry import everything
 from parley.settings import lists_of
 from parley.stack import disk_watch
-from parley.stack.announce import expected_announcements, spec_of
+from parley.stack.announce import expected_announcements
 from parley.stack.lease import OWNER, Running, default_state, last_run, read_running
 from parley.stack.rows import AgentRow
 from parley.stack.usable_models import check_tools
 
 if TYPE_CHECKING:
-    from parley.agents.openai.model import OpenAIModel
     from parley.bus.accounts import Credentials
     from parley.client.client import Client
     from parley.schemas.presence import Workers
@@ -78,18 +74,18 @@ class _Doctor:
         await (self._remote() if self.settings.nats.url else self._embedded())
         roles = tuple(self._roles())
         if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
-            models = [_as_announced(w) for w in self.workers]
+            found = [models.as_announced(w) for w in self.workers]
             encoder_report = encoder.UNSEEN
         elif self.workers is None and self.runs:  # what these settings would start is not what runs
-            models, encoder_report = [], encoder.UNSEEN
+            found, encoder_report = [], encoder.UNSEEN
         else:
             serving = None if self.workers is None else {w.queue for w in self.workers}
             rows = [row for row in self.plan.rows if serving is None or row.queue in serving]
-            models = list(await asyncio.gather(*(self._model(row) for row in rows)))
+            found = list(await asyncio.gather(*(models.look(row, self.lacks, probe=self.probe) for row in rows)))
             asked = {row.queue for row in rows}
-            models += [_as_announced(w) for w in self.workers or () if w.queue not in asked]
+            found += [models.as_announced(w) for w in self.workers or () if w.queue not in asked]
             encoder_report = await self._encoder()
-        keyless = bool(models) and all(m.model == "extractive" for m in models)
+        keyless = bool(found) and all(m.model == "extractive" for m in found)
         return Report(
             ok=not self.missing,
             protocol=self.plan.protocol,
@@ -98,7 +94,7 @@ class _Doctor:
             credentials=self.credentials,
             moderators=self.moderators,
             roles=roles,
-            models=tuple(models),
+            models=tuple(found),
             encoder=encoder_report,
             hands=hands,
             installed=everything(),
@@ -299,10 +295,10 @@ class _Doctor:
         await self._unreadable(client, workers)
 
     def _two_models(self, workers: Sequence[Announcement]) -> None:
-        models: dict[str, set[str]] = {}
+        named: dict[str, set[str]] = {}
         for worker in workers:
-            models.setdefault(worker.queue, set()).add(worker.model)
-        for queue, names in models.items():
+            named.setdefault(worker.queue, set()).add(worker.model)
+        for queue, names in named.items():
             if len(names) > 1:
                 self.lacks(
                     f"different agents serve {queue} ({', '.join(sorted(names))}), and each turn goes to any of them",
@@ -401,28 +397,6 @@ class _Doctor:
         return setup.due(self.plan.own)
 
     # -- models
-    async def _model(self, row: AgentRow) -> ModelFound:
-        from parley.agents.model.base import ModelError
-
-        try:
-            spec = spec_of(row)
-            if spec.model == "openai":
-                from parley.agents.openai.model import make
-
-                return await self._server(row.queue, make(spec.options))
-            (announcement,) = expected_announcements((row,))
-        except (BadInput, ModelError) as error:
-            what = str(error)
-            text, _, cure = what.partition(": set ")
-            mend = (
-                f"set {cure}"
-                if cure
-                else "correct it in the environment, .env, the panel or agent file (docs/models.md)"
-            )
-            self.lacks(text if text.startswith(("agent", ".env")) else f"agent {row.queue}: {text}", mend)
-            return ModelFound(seat=row.queue, model=row.model or "?", status="missing")
-        return _as_announced(announcement, "ok" if announcement.model == "extractive" else "configured")
-
     async def _encoder(self) -> Component:
         """What is wrong with it counts where the settings have a helper; its model's faults are told already."""
         row = encoder.helper(self.plan.rows)
@@ -431,50 +405,9 @@ class _Doctor:
             self.lacks(f"the encoder that {report.what}; words are compared", encoder.MEND)
         return report
 
-    async def _server(self, seat: str, model: "OpenAIModel") -> ModelFound:
-        o = model.options
-        price = o.price
-        report = ModelFound(
-            seat=seat,
-            model=model.name,
-            family=model.family,
-            provider=o.provider,
-            metered=True,
-            usd_per_million_input=None if price is None else price.input,
-            usd_per_million_output=None if price is None else price.output,
-            structured=rung(model),
-            status="configured",
-        )
-        if not (self.probe or local(o.base_url)):
-            return report
-        started = time.perf_counter()
-        try:
-            why, learned = await asked_something(model)
-        finally:
-            await model.aclose()
-        if why:
-            self.lacks(f"agent {seat}: model {model.name} does not answer: {why}", remedy(o.provider, model.name, why))
-            return msgspec.structs.replace(report, status="missing")
-        seconds = round(time.perf_counter() - started, 3)
-        return msgspec.structs.replace(
-            report, status="answers", seconds=seconds, structured=rung(model), learned=learned
-        )
-
 
 def _free(role: str, queues: dict[str, int]) -> str:
     return next(f"{role}_{i}" for i in range(1, len(queues) + 2) if f"{role}_{i}" not in queues)
-
-
-def _as_announced(w: Announcement, status: str = "announced") -> ModelFound:
-    return ModelFound(
-        seat=w.queue,
-        model=w.model,
-        family=w.family,
-        metered=w.metered,
-        usd_per_million_input=w.usd_per_million_input,
-        usd_per_million_output=w.usd_per_million_output,
-        status=status,
-    )
 
 
 async def examine(plan: Plan, *, probe: bool = False) -> Report:
@@ -490,5 +423,5 @@ async def examine(plan: Plan, *, probe: bool = False) -> Report:
     BadInput
         The stack's rows cannot be had.
     """
-    async with asyncio.timeout(CONNECT_S + 2 * _ASK_S + PROBE_S + 10):
+    async with asyncio.timeout(CONNECT_S + 2 * _ASK_S + models.PROBE_S + 10):
         return await _Doctor(plan, probe).examine()

@@ -99,21 +99,17 @@ def default_state() -> Path:
 
 def read_running(state: Path) -> Running | None:
     """The stack that runs in a state directory; None if none does, or it is not up yet."""
-    if not is_locked(state / "stack.lock"):
-        return None
-    try:
-        running = msgspec.json.decode((state / "stack.json").read_bytes(), type=Running)
-    except (OSError, msgspec.DecodeError):
-        return None
-    return running if _is_alive(running.supervisor) else None
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        if is_locked(state / "stack.lock"):
+            return msgspec.json.decode((state / "stack.json").read_bytes(), type=Running)
+    return None
 
 
 def last_run(state: Path) -> Order | None:
     """What ran in a state directory last; None if nothing ever did."""
-    try:
+    with contextlib.suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode((state / REMEMBERED).read_bytes(), type=Order)
-    except (OSError, msgspec.DecodeError):
-        return None
+    return None
 
 
 class Lease:
@@ -468,13 +464,3 @@ def _as_they_are(units: Sequence[Made], queues: Mapping[str, str]) -> tuple[Made
         replace(u, unit=replace(u.unit, members=tuple(replace(m, had=queues.get(m.queue, "")) for m in u.unit.members)))
         for u in units
     )
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -16,7 +16,6 @@ import os
 import select
 import shutil
 import signal
-import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -38,7 +37,7 @@ from parley.stack.child_environment import NATS_SERVER, anonymous, matching
 from parley.stack.lease import AGENTS, METRICS, OWNER, REMEMBERED, Running, Service
 from parley.stack.processes import Child, Processes, say
 from parley.stack.queues import joining
-from parley.stack.queues.joining import Need, QueueMember, Ready, Taken, Unit
+from parley.stack.queues.joining import Need, QueueMember, Ready, Taken, Unit, User
 from parley.stack.queues.making import Making, kept, taken
 from parley.stack.queues.served_queues import MOST_PROCESSES, Queues, TooMany
 from parley.stack.rows import Counting
@@ -52,20 +51,6 @@ _LOOK = "look"
 """The process that looks which queues open sessions need."""
 
 
-class _User:
-    """Whoever is connected to the socket."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        self.connection = connection
-        self.kept = False
-        self.queues: dict[str, str] = {}
-        """That it holds, by what sessions name them."""
-        self.answer: Taken | None = None
-        """That it still waits for."""
-        self.waits = False
-        """For its queues to serve."""
-
-
 class Supervisor:
     """One stack in one state directory."""
 
@@ -74,8 +59,11 @@ class Supervisor:
         self.state = Path(order.state)
         self._processes = Processes()
         self._queues = Queues(order.stack.idle_s)
-        self._users: list[_User] = []
-        self._table = {u.name: u for u in _always(order)}
+        self._users: list[User] = []
+        always = accounts.table(
+            {}, moderators=moderators_of(order.stack), clients=(), owners=(OWNER,), observers=(METRICS,)
+        )
+        self._table = {user.name: user for user in always}
         self._own: dict[str, accounts.Credentials] = {}
         """Of everybody in the table."""
         self._server: WatchedServer | None = None
@@ -235,9 +223,9 @@ class Supervisor:
             except (EOFError, OSError, msgspec.DecodeError):
                 connection.close()
                 continue
-            self._take(_User(connection), need, files)
+            self._take(User(connection), need, files)
 
-    def _take(self, user: _User, need: Need, files: list[int]) -> None:
+    def _take(self, user: User, need: Need, files: list[int]) -> None:
         """Be a user's stack: name, describe and enrol whom it needs."""
         self._users.append(user)
         if need.build not in ("", self.order.build):
@@ -331,11 +319,11 @@ class Supervisor:
                 log = self.state / "logs" / "supervisor.log"
                 self._tell(user, Ready(error=f"{refused} cannot be started; {log} says why" if refused else ""))
 
-    def _tell(self, user: _User, what: Taken | Ready) -> None:
+    def _tell(self, user: User, what: Taken | Ready) -> None:
         with contextlib.suppress(OSError):
             joining.send(user.connection, what)
 
-    def _leave(self, *gone: _User) -> None:
+    def _leave(self, *gone: User) -> None:
         """Users are gone. Connections of the last ones stay open until all is gone, so that they can wait for that."""
         self._users = [user for user in self._users if user not in gone]
         for user in gone:
@@ -387,14 +375,11 @@ class Supervisor:
         if not all(c.ready for c in self._processes.all if not c.queues):
             return
         self._look_at = now + self.order.stack.idle_s
-        look = Child(_LOOK, partial(self._look, self._services))
+        assert self._server is not None
+        owner, report = self._credentials[OWNER], self._processes.report
+        look = Child(_LOOK, partial(self._services.look, self._server.url, owner, report))
         look.leaving = True
         self._processes.begin(look)
-
-    def _look(self, services: ModuleType) -> int:
-        assert self._server is not None
-        code: int = services.look(self._server.url, self._credentials[OWNER], self._processes.report)
-        return code
 
     def _used(self, said: Mapping[str, Any]) -> None:
         """A part of the queues that open sessions need, and their roles; after the last one, idle queues end."""
@@ -453,11 +438,6 @@ class Supervisor:
             self._server.stop()
         if self.order.ephemeral:
             shutil.rmtree(self.state, ignore_errors=True)
-
-
-def _always(order: Order) -> tuple[accounts.User, ...]:
-    """Whom every stack lets in."""
-    return accounts.table({}, moderators=moderators_of(order.stack), clients=(), owners=(OWNER,), observers=(METRICS,))
 
 
 def _named(path: str) -> Any:

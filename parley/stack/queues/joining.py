@@ -97,6 +97,20 @@ class Ready(msgspec.Struct, frozen=True, kw_only=True):
     error: str = ""
 
 
+class User:
+    """Whoever is connected to the socket."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.kept = False
+        self.queues: dict[str, str] = {}
+        """That it holds, by what sessions name them."""
+        self.answer: Taken | None = None
+        """That it still waits for."""
+        self.waits = False
+        """For its queues to serve."""
+
+
 @contextlib.contextmanager
 def _address(state: Path) -> Iterator[str]:
     """The socket's address, also where its path is too long for the system."""
