@@ -91,7 +91,9 @@ def run_session(opening: OpenSession, how: Run) -> tuple[int, Any]:
         view.close()
         stop_tracing()
     code = exit_code(result) or int("why" in more)
-    told = {**how.choice.told(), **more}
+    told = {**how.choice.told(), **view.told(), **more}
+    if opening.left_out:
+        told["left_out"] = opening.left_out
     return code, {**msgspec.to_builtins(result), **told} if told else result
 
 

@@ -150,30 +150,19 @@ def opening(record: Record) -> log.Opened:
     return entries[0].event
 
 
+def posts_in(sid: str, entry: log.Entry, counts: dict[str, int]) -> Iterator[Post]:
+    """What was said with an entry, on every channel. `counts`: channel -> posts so far, which this raises."""
+    for say in (c for c in entry.commands if isinstance(c, log.Say)):
+        k, n = counts.get(say.channel, 0), sum(counts.values())
+        counts[say.channel] = k + 1
+        fields = {name: getattr(say, name) for name in ("channel", "seat", "kind", "round", "body")}
+        yield Post(session=sid, k=k, n=n, transition=entry.n, at_ns=entry.at_ns, **fields)
+
+
 def posts_of(record: Record) -> list[Post]:
     """Everything that was said, on every channel, as the log has it."""
-    posts: list[Post] = []
     counts: dict[str, int] = {}
-    for entry in entries_of(record):
-        for c in entry.commands:
-            if isinstance(c, log.Say):
-                k = counts.get(c.channel, 0)
-                counts[c.channel] = k + 1
-                posts.append(
-                    Post(
-                        session=record.sid,
-                        channel=c.channel,
-                        k=k,
-                        n=len(posts),
-                        transition=entry.n,
-                        at_ns=entry.at_ns,
-                        seat=c.seat,
-                        kind=c.kind,
-                        round=c.round,
-                        body=c.body,
-                    )
-                )
-    return posts
+    return [post for entry in entries_of(record) for post in posts_in(record.sid, entry, counts)]
 
 
 def result_of(record: Record) -> Result | None:

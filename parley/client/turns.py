@@ -41,19 +41,6 @@ class Open(msgspec.Struct, frozen=True):
         return f"its deadline of {(self.ask.deadline_ns - self.asked_ns) / 1e9:.3g} s passed"
 
 
-class Nothing(msgspec.Struct, frozen=True, kw_only=True):
-    """A turn that came to nothing: its deadline passed, or no attempt was good."""
-
-    transition: int
-    seat: str
-    kind: str
-    """What was asked, as the protocol calls it."""
-    round: int
-    why: str
-    posted: bool = False
-    """A post says so too, with the reason."""
-
-
 class Flagged(msgspec.Struct, frozen=True, kw_only=True):
     """A reply that was taken, and what its worker noticed."""
 
@@ -78,6 +65,7 @@ class SubmissionRefused(msgspec.Struct, frozen=True, kw_only=True):
     """Empty: its turn is not known."""
     round: int = 0
     kind: str = ""
+    """What was asked, as the protocol calls it."""
     why: str
     attempt: int = 1
     last: bool = False
@@ -85,6 +73,8 @@ class SubmissionRefused(msgspec.Struct, frozen=True, kw_only=True):
     transition: int = -1
     post: int | None = None
     """The post that says so; None: the log alone knows."""
+    posted: bool = False
+    """Some post says so too, with the reason."""
 
 
 class Turns:
@@ -95,7 +85,7 @@ class Turns:
     ) -> None:
         """`may_see`: whether what came of turns whose reply belongs on this channel may be told. `sid`: the session's
         id, after which those that it starts are named."""
-        self.nothing: list[Nothing] = []
+        self.nothing: list[SubmissionRefused] = []
         """Turns that came to nothing, in the order in which that was known."""
         self.flagged: list[Flagged] = []
         """Good replies in their order, those without flags too."""
@@ -190,21 +180,13 @@ class Turns:
         if turn is not None:
             a = turn.ask
             failure = SubmissionRefused(
-                transition=entry.n, why=why, seat=a.seat, round=a.round, kind=a.kind, attempt=a.attempt, last=last
-            )
+                transition=entry.n, why=why, seat=a.seat, round=a.round, kind=a.kind, attempt=a.attempt, last=last,
+                posted=last and a.seat in self._told(entry),
+            )  # fmt: skip
             if last or not isinstance(entry.event, log.Begun):
                 del self._open[name]
             if last:
-                self.nothing.append(
-                    Nothing(
-                        transition=entry.n,
-                        seat=a.seat,
-                        kind=a.kind,
-                        round=a.round,
-                        why=why,
-                        posted=a.seat in self._told(entry),
-                    )
-                )
+                self.nothing.append(failure)
         self.failures.append(failure)
 
     def _told(self, entry: log.Entry) -> set[str]:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -96,6 +95,11 @@ class TerminalView(Watcher):
         if card is not None and has_failed(result, card):
             for text in came_to_nothing(self._fold.turns):
                 self.note(f"parley: {text}")
+
+    def told(self) -> dict[str, Any]:
+        """What a document of the result does not say: the turns that no seat answered, and why."""
+        nothing = self._fold.turns.nothing
+        return {"unanswered": nothing} if nothing else {}
 
     def pause(self) -> None:
         """The terminal is wanted for a question."""
@@ -286,7 +290,7 @@ class LiveView(PlainView):
             table.add_row(Text(seat_name(seat.seat), style="cyan"), head, Text(tail, style="dim"))
         board = fold.board()
         scores = [Text(text, style=STYLES.get(style, "")) for style, text in table_lines(board)] if board else []
-        return Group(table, *scores, Text(fold.foot(time.time_ns()), style="yellow"))
+        return Group(table, *scores, Text(fold.foot(), style="yellow"))
 
 
 def choose(*, json: bool, quiet: bool, plain: bool, verbose: bool = False) -> TerminalView:

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from parley.client.show.words import limit_words
 from parley.client.text import clean, hanging_rows, hung, line, line_end
 from parley.client.untrusted import cleaned, cleaned_values
 from parley.coordinator.admission import refuse_controls
@@ -78,21 +77,6 @@ def test_what_is_too_long_is_cut_between_words() -> None:
     assert line("unbreakable", 6) == "unbre…"
     assert [line_end(text, n) for n in (18, 12, 9)] == [text, "…three four", "…four"]
     assert line_end("unbreakable", 6) == "…kable"
-
-
-@pytest.mark.parametrize(
-    ("what", "words"),
-    [
-        ("budget.seconds: limit 10 s", "budget.seconds: the 10 s of the session were over"),
-        (
-            "budget.tokens: limit 100, used or reserved 60, the next turns may take 50",
-            "budget.tokens: limit 100; 60 are used or reserved, 50 is the most that the next turns may take",
-        ),
-        ("something else", "something else"),
-    ],
-)
-def test_a_limit_is_told_in_words(what: str, words: str) -> None:
-    assert limit_words(what) == words
 
 
 def test_a_line_that_is_too_long_keeps_its_indent_in_every_row() -> None:

@@ -23,8 +23,6 @@ CLOSED_LOG = (
     "Settings, models with their families, and replies that were refused stand in the log. "
     "An owner's credentials read it."
 )
-_DECIDED = 3
-"""Tests of the stop that one screen tells."""
 _WIDE = 80
 _OPEN = 200
 """Characters of a question, and of what kept it from being settled, where one screen is to hold them."""
@@ -61,8 +59,6 @@ def explanation_lines(source: Record | Fold, part: str = "", *, cut: bool = Fals
         row = STOPS.get(card.reason)
         if row is None or row.converged or row.exit_code:  # else it ended as planned, and sought no agreement
             yield f"Converged: {'yes' if card.converged else 'no'}."
-        decided = [test for rule in card.rules if rule.name == card.reason for test in rule.tests]
-        yield from (f"  {'yes' if test.holds else 'no'}: {test.words}" for test in decided[:_DECIDED])
     if (result := fold.result) is not None:
         yield from shaped(lambda: preference_words(result), lambda: ())
     if (opened := fold.opened) is not None:

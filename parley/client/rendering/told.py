@@ -9,7 +9,7 @@ import msgspec
 
 from parley.client.errors import BadInput
 from parley.client.show.answer import ResultCard
-from parley.client.turns import Nothing
+from parley.client.turns import SubmissionRefused
 from parley.schemas import result
 from parley.schemas.post import Post
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 class Result(result.Result, frozen=True, kw_only=True, dict=True):
     """The result of a session. `print` shows it in words, a notebook as a small page."""
 
-    unanswered: tuple[Nothing, ...] = ()
+    unanswered: tuple[SubmissionRefused, ...] = ()
     """Turns that no seat answered, each with its `seat`, `kind`, `round` and `why`. Empty: there are none, or only an
     owner may read them."""
     posts: tuple[Post, ...] = ()
@@ -100,7 +100,7 @@ class Result(result.Result, frozen=True, kw_only=True, dict=True):
         return notebook(self._fold)
 
 
-def to_api(ended: result.Result, unanswered: Iterable[Nothing] = (), posts: Iterable[Post] = ()) -> Result:
+def to_api(ended: result.Result, unanswered: Iterable[SubmissionRefused] = (), posts: Iterable[Post] = ()) -> Result:
     """The result as the Python API gives it."""
     fields = {name: getattr(ended, name) for name in ended.__struct_fields__ if name not in ("unanswered", "posts")}
     return Result(**fields, unanswered=tuple(unanswered), posts=tuple(posts))

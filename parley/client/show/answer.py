@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from parley.client.show.card import CardPart, Quote, StopRule
+from parley.client.show.card import CardPart, Quote
 
 MOST_WORDS = 60
 """Of all lines of a card together."""
@@ -41,8 +41,6 @@ class ResultSummary(msgspec.Struct, frozen=True, kw_only=True):
     next: str = ""
     """The one next step; empty: the usual one."""
     parts: tuple[CardPart, ...] = ()
-    rules: tuple[StopRule, ...] = ()
-    """Every reason to stop with its tests, in the order in which they are asked; the first that holds is the reason."""
     stop: str = ""
     """Why it ended, where the table of stops leaves that open."""
 

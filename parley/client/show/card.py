@@ -4,7 +4,7 @@ A protocol makes them (parley.client.show.show); terminal, Markdown, HTML, page 
 these knows a protocol. Texts are as they were said: whoever draws them makes them safe.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -130,29 +130,6 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     """Whether, where it names a seat, it is what this seat replied."""
 
 
-class StopTest(msgspec.Struct, frozen=True, kw_only=True):
-    """One comparison on which a stop rests, in words."""
-
-    what: str
-    value: str
-    wanted: str
-    """`at least 0.50`; empty where there is no limit to compare with."""
-    holds: bool
-
-    @property
-    def words(self) -> str:
-        """The test, its value and what was wanted, without the verdict."""
-        return f"{self.what}: {self.value}" + (f", wanted {self.wanted}" if self.wanted else "")
-
-
-class StopRule(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the reasons to stop, and its tests: all of them hold where it does."""
-
-    name: str
-    holds: bool
-    tests: tuple[StopTest, ...]
-
-
 class Series(msgspec.Struct, frozen=True, kw_only=True):
     """A signal by round."""
 
@@ -174,19 +151,20 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     """Of the axis."""
 
 
-def against_threshold(
-    name: str, label: str, rounds: Sequence[float], values: Sequence[float], threshold: float | None
-) -> tuple[Series, ...]:
+def by_round(
+    name: str, label: str, at: Iterable[tuple[float, float | None]], group: str = "Signals", **more: Any
+) -> Series:
+    """A figure that is 0 at least. `at`: (round, value) of each."""
+    rounds, values = zip(*at, strict=True) if (at := tuple(at)) else ((), ())
+    return Series(name=name, label=label, group=group, rounds=rounds, values=values, least=0.0, **more)
+
+
+def against_threshold(name: str, label: str, at: Mapping[int, float], threshold: float | None) -> tuple[Series, ...]:
     """A figure of 0 to 100 by round, and the threshold above which the session ends; nothing where there is none."""
-    if not values:
-        return ()
-    limit = {} if threshold is None else {"threshold_label": f"threshold {threshold:g}", "stops": "above"}
-    return (
-        Series(
-            name=name, label=label, rounds=tuple(rounds), values=tuple(values), threshold=threshold, least=0.0,
-            most=100.0, **limit,  # type: ignore[arg-type]  # as named above
-        ),
-    )  # fmt: skip
+    limit: dict[str, Any] = {}
+    if threshold is not None:
+        limit = {"threshold_label": f"threshold {threshold:g}", "stops": "above"}
+    return (by_round(name, label, at.items(), most=100.0, threshold=threshold, **limit),) if at else ()
 
 
 class CardPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -215,4 +193,4 @@ def quotes_of(cited: Any) -> tuple[Quote, ...]:
 
 def paragraphs(*texts: str) -> str:
     """Those that are not empty, as paragraphs."""
-    return "\n\n".join(text for text in texts if text)[:MOST_TEXT]
+    return "\n\n".join(text for text in texts if text)

@@ -19,7 +19,6 @@ from parley.client.show.answer import ResultSummary
 from parley.client.show.card import MOST_TEXT, Card, CardPart, Quote, Series, Table, quotes_of
 from parley.client.show.control import control_card
 from parley.client.show.palette import ACRONYMS, seat_name
-from parley.client.show.words import limit_words
 from parley.client.text import count, line
 from parley.client.untrusted import figures, figures_of, items, mapping, number, shaped, value_as_text
 from parley.schemas import log
@@ -35,7 +34,7 @@ _CERTIFICATE = {
     "by": "ended by", "why": "why it was ended", "what": "limit that was in the way", "cost_usd": "US dollars",
     "source": "who measured it", "trend": "scores by round", "round_limit": "largest number of rounds",
     "unaccounted_tokens": "tokens at most of turns that were lost", "spent": "used so far",
-    "missing": "who was missing",
+    "missing": "who was missing", "document": "document that all quote",
 }  # fmt: skip
 """Names in certificates of any protocol, in words."""
 _SHOWN_ELSEWHERE = frozenset({"reason", "round", "converged", "reliability", "preferences"})
@@ -56,7 +55,8 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
     asks: Mapping[str, str] = {}
     """Kind of turn -> what is wanted of the person who has it, in a sentence."""
     fields: Mapping[str, tuple[str, str]] = {}
-    """Field of a reply, `citations.quote` of one inside another -> what it asks a person, and what helps to fill it."""
+    """Field of a reply, `citations.quote` of one inside another, or its own name wherever it stands -> what it asks a
+    person, and what helps to fill it; of others the name says it."""
     choices: Mapping[str, str] = {}
     """`change.kept` -> what a person reads for this choice."""
     later: frozenset[str] = frozenset()
@@ -80,9 +80,9 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "reasoning": ("Your reasons", ""),
     "confidence": ("How sure you are", "From 0, a guess, to 1, certain."),
     "citations": ("Quotations for it", "Words of your documents, exactly as they stand there."),
-    "citations.document": ("Document", ""),
-    "citations.quote": ("Quoted words", ""),
-    "comment": ("Comment", ""),
+    "quote": ("Quoted words", "Exactly as they stand there."),
+    "spans": ("Evidence", "Words of a passage, exactly as they stand there."),
+    "passage": ("Passage", "For example p7."),
 }
 """Fields that replies of several protocols have."""
 
@@ -261,8 +261,7 @@ class Show:
             if name in _SHOWN_ELSEWHERE or value in (None, "", [], {}, ()):
                 continue
             named = self.certificate_names.get(name) or _CERTIFICATE.get(name) or str(name).replace("_", " ")
-            told = limit_words(value_as_text(value)) if name == "what" else value_as_text(self._worded(value))
-            yield named[:1].upper() + named[1:], told
+            yield named[:1].upper() + named[1:], value_as_text(self._worded(value))
 
     def _worded(self, value: Any) -> Any:
         """A value of a certificate, where names stand in it: in words."""
@@ -284,18 +283,9 @@ def card_of(show: Show, post: Post, seats: Iterable[str]) -> Card:
 
 def _bounded(card: Card) -> Card:
     """With no more than a page shows: of a post that another version wrote, anything may be long."""
-    long = (card.text, card.position, card.code, *(part.text for part in card.parts))
-    if all(len(t) <= MOST_TEXT for t in long) and len(card.chips) <= _CHIPS and len(card.parts) <= _PARTS:
-        return card
     parts = tuple(msgspec.structs.replace(p, text=p.text[:MOST_TEXT]) for p in card.parts[:_PARTS])
-    return msgspec.structs.replace(
-        card,
-        text=card.text[:MOST_TEXT],
-        position=card.position[:MOST_TEXT],
-        code=card.code[:MOST_TEXT],
-        chips=card.chips[:_CHIPS],
-        parts=parts,
-    )
+    cut = {name: getattr(card, name)[:MOST_TEXT] for name in ("text", "position", "code")}
+    return msgspec.structs.replace(card, **cut, chips=card.chips[:_CHIPS], parts=parts)
 
 
 def in_names(what: Shown, seats: Iterable[str]) -> Shown:
@@ -323,12 +313,7 @@ def plain_card(post: Post) -> Card:
     if post.kind in ("stop", CLOSED):
         return Card(place="hidden")
     if (said := decode_body(post, {post.kind: _Said})) is not None:
-        return Card(
-            position=said.answer[:MOST_TEXT],
-            text=said.reasoning[:MOST_TEXT],
-            confidence=said.confidence,
-            quotes=said.citations,
-        )
+        return Card(position=said.answer, text=said.reasoning, confidence=said.confidence, quotes=said.citations)
     text = figures_of(post.body, MOST_TEXT)
     head = post.kind.replace("_", " ")
     return Card(place="line" if "\n" not in text else "post" if post.seat else "note", head=head, text=text)

@@ -1,6 +1,5 @@
 """The words that sessions of every protocol share: limits, stops, usage, and what past outcomes say."""
 
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -29,18 +28,6 @@ def is_settled(reason: str, converged: bool) -> bool:
 def reason_words(reason: str, converged: bool) -> str:
     """A stop reason as the table says it."""
     return stop_row(reason).in_words(converged)
-
-
-def limit_words(what: str) -> str:
-    """Which limit would have been passed, as a certificate says it, in words."""
-    seconds = re.fullmatch(r"budget\.seconds: limit (\S+) s", what)
-    if seconds:
-        return f"budget.seconds: the {seconds[1]} s of the session were over"
-    figures = re.fullmatch(r"(\S+): limit (\S+), used or reserved (\S+), the next turns may take (\S+)", what)
-    if not figures:
-        return what
-    name, limit, has, wants = figures.groups()
-    return f"{name}: limit {limit}; {has} are used or reserved, {wants} is the most that the next turns may take"
 
 
 def one_family(which: str, families: Sequence[str]) -> Iterator[str]:

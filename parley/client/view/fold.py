@@ -42,7 +42,7 @@ MOST_REFUSED = 200
 """Refused replies that are told: the last ones."""
 _QUESTION = 20_000
 _KEYLESS = "extractive"
-_WEAK = 0.6
+_WEAK = 0.5
 """Below this confidence an answer that all share is called weakly founded."""
 _WEAKLY = "Weak evidence: "
 _WEIGHTY = ("no_language_model", "left_out", "weak_evidence")
@@ -199,13 +199,12 @@ class Fold(Taking):
         seats = list(self.seats.values())
         return [s for s in seats if s.role == several.role] if several else seats
 
-    def foot(self, now_ns: int = 0) -> str:
+    def foot(self) -> str:
         """The session's figures on one line."""
         round_ = self.scene.round or 1
         title = f"{self.show.round_name.lower()} {round_}"
         (figures,) = shaped(lambda: [self.show.foot()], lambda: [""])
-        eta = self.scene.eta(now_ns) if now_ns else ""
-        return " · ".join(part for part in (title, figures, self.used_words(), eta) if part)
+        return " · ".join(part for part in (title, figures, self.used_words()) if part)
 
     def board(self) -> Any:
         """What is counted so far; None: nothing is."""

@@ -21,31 +21,9 @@ from parley.client.text import count, line
 from parley.client.turns import SubmissionRefused, Turns
 from parley.client.untrusted import figures, items, mapping, number, shaped, value_as_text
 from parley.schemas import log
-from parley.schemas.result import RIGHT, Result
+from parley.schemas.result import RIGHT, RIGHT_OF, Result
 from parley.schemas.stops import ONE_SOURCE, PROTOCOL_FAULT, stop_row
 
-_ENDS = {
-    "answered_now": "stopped on request",
-    "budget": "budget used up",
-    "declined": "it cannot be done",
-    "incomplete": "too few seats left",
-    "needs_human": "a human must decide",
-    "no_check": "the check cannot run",
-    "nothing_said": "nobody won",
-    "overturned": "an objection overturns it",
-    "planned": "a plan, nothing was done",
-    "plateau": "no further change",
-    "review_limit": "reviewers still object",
-    "round_limit": "last round played",
-    "stalemate": "arguments too weak",
-    "stuck": "no progress",
-    "unanswered": "nobody was sure enough",
-    "unchecked": "nothing was run",
-    "undecided": "the rule decided nothing",
-    "unproven": "check not passed",
-    "unsettled": "objections left open",
-}
-"""Stop reason -> the same in few words, of an answer that nobody settled."""
 _SAID = ("played", "decided")
 """Stop reasons that what stands behind the answer says."""
 _MOST = 12
@@ -152,7 +130,7 @@ def _sure(kind: Kind, told: ResultSummary, because: str, reason: str, cancelled:
         return f"{because}; {told.behind}" if told.behind else because
     if kind == "done":
         return "; ".join(filter(None, (told.behind, "" if told.behind and reason in _SAID else because)))
-    return "not settled: " + "; ".join(filter(None, (told.behind, _ENDS.get(reason, because))))
+    return "not settled: " + "; ".join(filter(None, (told.behind, because)))
 
 
 def _cancelled(result: Result) -> str:
@@ -166,7 +144,7 @@ def _reads(show: Show, result: Result) -> str:
     """How past outcomes say that the confidence should be read, or that they do not say it."""
     stated = result.outcome.get("confidence")
     if show.measured and result.keyless is True and stated == RIGHT:
-        return f"{10 * stated:.0f} of 10 such answers were right"
+        return f"{RIGHT_OF[0]} of {RIGHT_OF[1]} such answers were right"
     if result.calibrated is msgspec.UNSET:
         return "computed from words" if result.keyless is True else "self-rated"
     return f"reads as {result.calibrated.confidence:.2f} by past outcomes"
@@ -209,13 +187,6 @@ def _parts(
         )
     yield from told.parts
     yield from shaped(lambda: show.of_log(result.session, entries) if entries else (), lambda: ())
-    tests: list[str] = []
-    for rule in told.rules:
-        tests.append(f"{line(rule.name.replace('_', ' '))}: {'holds' if rule.holds else 'does not hold'}")
-        tests += [f"  {'yes' if test.holds else 'no'}: {test.words}" for test in rule.tests]
-    if tests:
-        first = "The first reason of which every test holds is why it stopped; convergence needs its own tests, too."
-        yield CardPart(name="tests", title="Each reason to stop, test by test", lines=(first, *tests))
     if rows := tuple(f"{name}: {value}" for name, value in show.certificate(result)):
         yield CardPart(name="certificate", title="Certificate: the figures that the stop rests on", lines=rows)
     records = {"reliability": result.stop.certificate.get("reliability")}

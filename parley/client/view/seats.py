@@ -49,12 +49,6 @@ class Scene:
         self._queues: dict[str, str] = {}
         """Of each seat: who is asked now."""
         self._alive: frozenset[str] | None = None
-        self._began: dict[int, int] = {}
-        """Round -> when its first turn was asked."""
-        self._asked_ns: dict[str, int] = {}
-        """Turn that is open -> when it was asked."""
-        self._took: list[float] = []
-        """Seconds of each turn that was answered."""
         self._held: dict[str, str] = {}
         """Seat -> its answer that came and is not posted yet, since the others must not see it; untold so far."""
 
@@ -92,26 +86,6 @@ class Scene:
         has a limit of its own."""
         return {name: self._turns[seat.turn] for name, seat in self.seats.items() if seat.turn in self._turns}
 
-    def eta(self, now_ns: int) -> str:
-        """How long the running round may still take; empty: nobody knows."""
-        left = self.left_s(now_ns)
-        return "" if left is None else f"about {_rounded(left)} to the end of the round"
-
-    def left_s(self, now_ns: int) -> float | None:
-        """Seconds that the running round may still take: as long as rounds took on average; in the first one until
-        the open turns have taken as long as the longest one so far. None: nothing is known, or it takes longer."""
-        rounds = sorted(self._began)
-        if not rounds or not self._asked_ns:
-            return None
-        if len(rounds) > 1:
-            took = (self._began[rounds[-1]] - self._began[rounds[0]]) / 1e9 / (len(rounds) - 1)
-            left = took - (now_ns - self._began[rounds[-1]]) / 1e9
-        elif self._took:
-            left = max(self._took) - (now_ns - max(self._asked_ns.values())) / 1e9
-        else:
-            return None
-        return left if left >= 1 else None
-
     def arrived(self) -> dict[str, str]:
         """Answers that came since this was asked last and are not posted yet: seat -> its answer, in short."""
         held, self._held = {seat: text for seat, text in self._held.items() if text}, {}
@@ -140,9 +114,6 @@ class Scene:
             self._queues = dict(self._own)
         if isinstance(entry.event, log.Replied):
             ask = self._turns.get(entry.event.turn)
-            asked_ns = self._asked_ns.pop(entry.event.turn, None)
-            if asked_ns is not None:
-                self._took.append((entry.at_ns - asked_ns) / 1e9)
             seat = ask.seat if ask else ""
             if seat and self.seat(seat).turn == entry.event.turn:
                 self.seat(seat).state = "failed" if entry.event.error else "answered"
@@ -157,9 +128,6 @@ class Scene:
             elif isinstance(command, log.Ask):
                 turn = f"{entry.n}-{index}"
                 self._turns[turn] = command
-                self._asked_ns = {t: at for t, at in self._asked_ns.items() if self._turns[t].seat != command.seat}
-                self._asked_ns[turn] = entry.at_ns
-                self._began.setdefault(command.round, entry.at_ns)
                 self._queues[command.seat] = command.queue or self._own.get(command.seat, command.seat)
                 self.round = max(self.round, command.round)
                 seat_state = self.seat(command.seat)
@@ -175,11 +143,6 @@ def answer_in(body: Json) -> str:
     except SchemaError:
         return ""
     return found if isinstance(found, str) else ""
-
-
-def _rounded(seconds: float) -> str:
-    """`12 s`, `3 min`."""
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
 def _asked(turn: str) -> int:

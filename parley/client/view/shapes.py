@@ -19,6 +19,10 @@ State = Literal[
 ]
 
 
+PLACE = ("n", "channel", "k", "transition", "round", "seat", "kind")
+"""Where a post stands: fields of a Post that its card has, too."""
+
+
 class PostCard(Card, frozen=True, kw_only=True):
     """A post: what it says (parley.client.show.card.Card), and where it stands."""
 

@@ -13,7 +13,7 @@ import msgspec
 from parley.agents.retrieval.places import place_of
 from parley.bus.channels import CLIENTS, CONTROL, may_read
 from parley.client.protocols import show_of, show_of_posts
-from parley.client.records import Altered, Record, closing
+from parley.client.records import Altered, Record, closing, posts_in
 from parley.client.show.answer import ResultCard
 from parley.client.show.card import Card, Quote
 from parley.client.show.control import Seated, fork_of, seating
@@ -26,7 +26,7 @@ from parley.client.turns import Flagged, FlagWords, SubmissionRefused, Turns
 from parley.client.untrusted import shaped
 from parley.client.view.passages import number_of
 from parley.client.view.seats import WAITS, Scene
-from parley.client.view.shapes import MindChange, PostCard
+from parley.client.view.shapes import PLACE, MindChange, PostCard
 from parley.coordinator.admission import build_settings
 from parley.coordinator.budget import booked
 from parley.coordinator.protocols import PROTOCOLS
@@ -115,7 +115,6 @@ class Taking:
         """Seat -> what it does, and since which millisecond."""
         self._said: dict[str, int] = {}
         """Channel -> posts that the log has had there, those that are not shown too."""
-        self._n = 0
         self.not_accepted: list[SubmissionRefused] = []
         """Posts that were refused."""
         self._notices: list[Notice] = []
@@ -152,7 +151,7 @@ class Taking:
     @property
     def left_out(self) -> int:
         """Posts that are not shown."""
-        return self._n - len(self.posts) if self.opened else 0
+        return sum(self._said.values()) - len(self.posts) if self.opened else 0
 
     @property
     def record(self) -> Record | None:
@@ -198,7 +197,8 @@ class Taking:
         self.scene.entry(entry)
         self.turns.take(entry)
         self._event(entry)
-        cards = [card for post in self._posts(entry) if (card := self.post(post)) is not None]
+        posts = [post for post in posts_in(self.sid, entry, self._said) if self._shows(post.channel)]
+        cards = [card for post in posts if (card := self.post(post)) is not None]
         self._noticed(entry.n)
         if any(isinstance(c, log.Say) for c in entry.commands):
             asks = self.turns.asks.get(entry.n, ())
@@ -253,25 +253,6 @@ class Taking:
                 self._asks[f"{entry.n}-{index}"] = command
         self._note_since(entry.at_ns)
 
-    def _posts(self, entry: log.Entry) -> Iterator[Post]:
-        for say in (c for c in entry.commands if isinstance(c, log.Say)):
-            k = self._said.get(say.channel, 0)
-            self._said[say.channel] = k + 1
-            self._n += 1
-            if self._shows(say.channel):
-                yield Post(
-                    session=self.sid,
-                    channel=say.channel,
-                    k=k,
-                    n=self._n - 1,
-                    transition=entry.n,
-                    at_ns=entry.at_ns,
-                    seat=say.seat,
-                    kind=say.kind,
-                    round=say.round,
-                    body=say.body,
-                )
-
     def post(self, post: Post) -> PostCard | None:
         """Take one post of a channel that is shown; None: it was taken before."""
         if post.k < self.position.get(post.channel, 0):
@@ -306,19 +287,10 @@ class Taking:
             self.asked.add(card.asks.item)
         self.items.pop(card.settles, None)
         fields = {name: getattr(card, name) for name in Card.__struct_fields__}
+        fields |= {name: getattr(post, name) for name in PLACE}
         fields["quotes"] = tuple(self.placed(quote) for quote in card.quotes)
-        return PostCard(
-            **fields,
-            n=post.n,
-            channel=post.channel,
-            k=post.k,
-            transition=post.transition,
-            at_ms=post.at_ns // 1_000_000,
-            round=post.round,
-            seat=post.seat,
-            kind=post.kind,
-            flags=(*self._looked_up(post, card), *self._flags_of(post, card)),
-        )
+        flags = (*self._looked_up(post, card), *self._flags_of(post, card))
+        return PostCard(**fields, at_ms=post.at_ns // 1_000_000, flags=flags)
 
     def _found(self, found: tuple[LookUpResult, ...], ask: log.Ask, at_ns: int) -> None:
         """Note what a seat looked up."""

@@ -49,7 +49,8 @@ class _Form:
 
     def _field(self, field: Any, own: Any, within: str, deep: int) -> HumanField:
         name, path = field.encode_name, within + field.encode_name
-        label, help_ = self._form.fields.get(path, (name.replace("_", " ").capitalize(), ""))
+        said = self._form.fields
+        label, help_ = said.get(path) or said.get(name) or (name.replace("_", " ").capitalize(), "")
         made = HumanField(
             name=name,
             label=label,

@@ -187,4 +187,4 @@ def test_debaters_that_hold_everything_equally_likely_have_not_converged() -> No
     assert found is not None and found.reason == "plateau"
     assert not found.converged and found.certificate["near_consensus"]["holds"]
     assert found.certificate["one_answer"]["value"] == 3 and not found.certificate["one_answer"]["holds"]
-    assert kept_apart(found.certificate)[0] == "3 outcomes are equally likely"
+    assert kept_apart(found.certificate) == "3 outcomes are equally likely"

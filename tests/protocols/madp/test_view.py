@@ -96,8 +96,8 @@ def test_the_view_shows_who_took_it_and_why_in_one_line_and_no_coordination(sess
 
 def test_everything_is_shown_where_it_is_asked_for(session: Play) -> None:
     told = "\n".join(shown.posts(session.session.posts))
-    assert "who may take it [depth extended]" in told and " [fits the task in part; " in told
-    assert "[wants it not at all]: It is no redesign." in told and "SRE, hands over to " in told
+    assert "who may take it [depth extended]" in told and " [fits 0.70; confidence 0.70]" in told
+    assert "[proposes: exclude]: It is no redesign." in told and "SRE, hands over to " in told
     assert "+fast()" in told and "diff of 1 file, +1 −1 lines" in told
 
 

@@ -110,18 +110,11 @@ def _pair(values: Mapping[Any, float], first: str, shown: Any) -> str:
     return f"{shown(values.get(first, 0))} to {shown(values.get(other(first), 0))}"
 
 
-def nothing_said(outcome: Outcome) -> bool:
-    """Whether neither side said anything."""
-    return outcome.complete and bool(outcome.of_substance) and not any(outcome.of_substance.values())
-
-
 def no_verdict(outcome: Outcome) -> str:
     """Why nobody won."""
-    if nothing_said(outcome):
-        return "neither side said anything"
-    if outcome.complete and outcome.unscored:
-        return f"{unscored_words(outcome)}, and their marks might turn it"
-    return "there was nothing to decide by" if outcome.complete else "not every stage was played"
+    if not outcome.complete:
+        return "not every stage was played"
+    return f"{unscored_words(outcome)}, and their marks might turn it" if outcome.unscored else ""
 
 
 def unscored_words(outcome: Outcome) -> str:
@@ -141,19 +134,15 @@ def means(speeches: Sequence[Speaking]) -> dict[str, tuple[float, int]]:
 
 
 def told_for(team: str, names: Mapping[str, str], review: str, speeches: Sequence[Speaking]) -> tuple[int | None, str]:
-    """What speaks for a team: the first sentence of the review that finds it better and counts no points, with the
-    question that it answers; else the first that is on this team alone; else how its speech with the highest marks
-    begins, and the post of that."""
-    before = found = ""
+    """What speaks for a team: the first sentence of the review that finds it better and counts no points, with
+    the question that it answers; else how its
+    speech with the highest marks begins, and the post of that."""
+    asked = ""
     for said in _SENTENCE.split(review):
         at = {t: where for t in TEAMS if (where := _named(t, names, said)) is not None}
-        if at and min(at, key=at.__getitem__) == team and not _COUNTS.search(said):
-            if _BETTER.search(said):
-                return None, f"{before} {said}".strip()
-            found = found or (said if len(at) == 1 else "")
-        before = said if said.endswith("?") else ""
-    if found:
-        return None, found
+        if at and min(at, key=at.__getitem__) == team and _BETTER.search(said) and not _COUNTS.search(said):
+            return None, f"{asked} {said}".strip()
+        asked = said if said.endswith("?") else ""
     mine = [(s.scored.score, -s.post, s) for s in speeches if team_of(s.seat) == team and s.scored and s.scored.marks]
     if not mine:
         return None, ""

@@ -9,7 +9,7 @@ from parley.client.protocols.competition import files, scores
 from parley.client.protocols.competition.scores import Speaking, clock, marks_words, measured, points, team_of
 from parley.client.protocols.competition.setup import SETUP
 from parley.client.show.answer import ResultSummary
-from parley.client.show.card import Card, CardPart, Chip, Row, Series, Table, paragraphs, quotes_of
+from parley.client.show.card import Card, CardPart, Chip, Row, Series, Table, by_round, paragraphs, quotes_of
 from parley.client.show.palette import seat_name
 from parley.client.show.show import FIELDS, Form, Show, saved_part
 from parley.client.text import line
@@ -17,7 +17,7 @@ from parley.client.untrusted import object_of
 from parley.coordinator.protocols.competition.speech_words import count as words_in
 from parley.schemas import log
 from parley.schemas.post import WITHHELD, Post
-from parley.schemas.protocols.competition.format import DIMENSIONS, TEAMS, Format, Free, Pace, other, seats_of
+from parley.schemas.protocols.competition.format import DIMENSIONS, TEAMS, Format, Pace, other, seats_of
 from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
     AudienceVotes,
@@ -81,20 +81,13 @@ FORM = Form(
         **FIELDS,
         "text": ("What you say", ""),
         "answerer": ("Whom you ask", ""),
-        "questions": ("Your questions", ""),
         "speaker": ("Who speaks next", ""),
         "direction": ("What the speech is to do", ""),
         "wants": ("I want to speak", ""),
         "urgency": ("How urgent it is", "0 to 1."),
-        "point": ("Your point", ""),
-        "rule_compliance": ("Keeping the rules", "1 to 10."),
-        "violations": ("Violation", ""),
         "violations.kind": ("Which rule", ""),
-        "violations.quote": ("Its words", "As they stand in the speech."),
-        "violations.note": ("Note", ""),
         "choice": ("Your vote", ""),
-        "why": ("Why", ""),
-        **{name: (name.capitalize(), "1 to 10.") for name in ("logic", "persuasion", "expression", "teamwork")},
+        **{name: (name.replace("_", " ").capitalize(), "1 to 10.") for name in DIMENSIONS},
     },
 )
 """How a person is asked for a turn."""
@@ -121,19 +114,9 @@ class CompetitionShow(Show):
         "decision": Decision,
     }
     certificate_names: ClassVar[Mapping[str, str]] = {
-        "best": "best debater",
-        "decided_by": "what decided",
-        "fines": "number of fines",
-        "format": "rules",
-        "four_stage": "four stages",
-        "of_substance": "speeches that say something",
-        "individual_totals": "points of each debater",
-        "team_totals": "points of each team",
-        "swing": "votes of the audience won over",
-        "stages": "stages of the rules",
-        "pro": "Proposition",
-        "con": "Opposition",
-    }
+        "of_substance": "speeches that say something", "swing": "votes of the audience won over",
+        "pro": "Proposition", "con": "Opposition",
+    }  # fmt: skip
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)
@@ -151,8 +134,6 @@ class CompetitionShow(Show):
         self._review: int | None = None
         """Number of the review's post."""
         self._reviewed = ""
-        self._left: dict[str, float] = {}
-        """Seconds that each team has left in the free debate that is being played; empty outside one."""
 
     @classmethod
     def seen_by_clients(cls, opened: log.Opened) -> log.Opened:
@@ -201,8 +182,7 @@ class CompetitionShow(Show):
     # -- posts
     def said(self, post: Post, body: Any) -> Card:
         """A post."""
-        if post.round != self._round:
-            self._round, self._left = post.round, self._first_clock(post.round)
+        self._round = post.round
         side = SIDES.get(team_of(post.seat), "")
         match body:
             case SpeechPost():
@@ -253,7 +233,6 @@ class CompetitionShow(Show):
 
     def _speech(self, post: Post, body: SpeechPost) -> Card:
         self._titles.setdefault(post.round, body.stage)
-        self._left = dict(body.left) or self._left
         self._speeches.append(Speaking(post.n, post.round, post.seat, body))
         chips = [
             Chip(text=self._speaker(post.seat), tone="quiet"),
@@ -294,59 +273,20 @@ class CompetitionShow(Show):
             text=paragraphs(body.marks.comment if body.marks is not None else "", marks_words(body)),
         )
 
-    def _first_clock(self, round_: int) -> dict[str, float]:
-        """Both teams' time before the first word of a free debate."""
-        if self._format is None or not 0 < round_ <= len(self._format.stages):
-            return {}
-        free = [item for item in self._format.stages[round_ - 1].agenda if isinstance(item, Free)]
-        return dict.fromkeys(TEAMS, free[0].seconds) if free else {}
-
     def series(self) -> tuple[Series, ...]:
         """Each team's points after each speech, the lead, and each speech's score."""
         steps = [s for s in self._speeches if s.scored is not None]
         if not steps:
             return ()
-        after = tuple(float(n) for n in range(1, len(steps) + 1))
-        totals = [s.scored.totals for s in steps if s.scored is not None]
-        found = [
-            Series(
-                name=t,
-                label=f"Points of {self._names[t]}",
-                group="Points after each speech",
-                form="steps",
-                side=SIDES[t],
-                rounds=after,
-                values=tuple(each.get(t) for each in totals),
-                least=0.0,
-            )
-            for t in TEAMS
-        ]
-        lead = tuple(each.get(TEAMS[0], 0.0) - each.get(TEAMS[1], 0.0) for each in totals)
-        found.append(
-            Series(
-                name="lead",
-                label=f"Lead of {self._names[TEAMS[0]]}",
-                group="Lead",
-                form="steps",
-                rounds=after,
-                values=lead,
-            )
-        )
-        for t in TEAMS:
-            mine = [(n, s.scored.score) for n, s in zip(after, steps, strict=True) if team_of(s.seat) == t and s.scored]
+        found: list[Series] = []
+        for t, name in self._names.items():
+            points_ = [(n, s.scored.totals.get(t)) for n, s in enumerate(steps, 1) if s.scored]
+            mine = [(n, s.scored.score) for n, s in enumerate(steps, 1) if s.scored and team_of(s.seat) == t]
+            look: dict[str, Any] = {"side": SIDES[t]}
+            found.append(by_round(t, f"Points of {name}", points_, "Points after each speech", form="steps", **look))
             if mine:
-                found.append(
-                    Series(
-                        name=f"speeches_{t}",
-                        label=f"Speeches of {self._names[t]}",
-                        group="Score of each speech",
-                        form="bars",
-                        side=SIDES[t],
-                        rounds=tuple(n for n, _ in mine),
-                        values=tuple(v for _, v in mine),
-                        least=0.0,
-                    )
-                )
+                label = f"Speeches of {name}"
+                found.append(by_round(f"speeches_{t}", label, mine, "Score of each speech", form="bars", **look))
         return tuple(found)
 
     def round_title(self, round_: int) -> str:
@@ -357,28 +297,20 @@ class CompetitionShow(Show):
 
     def board(self) -> Table | None:
         """The scoreboard: each team, and below it its seats by position."""
-        if not self._totals and not self._left:
+        if not self._totals:
             return None
         mean, rows = scores.means(self._speeches), list[Row]()
         for team in TEAMS:
             for name in (team, *self._seats(team)):
-                average = f"{mean[name][0]:.2f}" if name in mean else "–"
-                n = sum(name in (s.seat, team_of(s.seat)) for s in self._speeches)
-                clocks = f" ({clock(self._left[team])} left)" if name == team and team in self._left else ""
-                rows.append(
-                    Row(
-                        cells=(
-                            f"{self._names[team]}{clocks}" if name == team else f"  {seat_name(name)}",
-                            str(n),
-                            average,
-                            points(self._taken(name)),
-                            points(self._totals.get(name, 0.0)),
-                        ),
-                        side=SIDES[team],
-                        strong=name == team,
-                        about=self._about(name),
-                    )
+                team_row = name == team
+                cells = (
+                    self._names[team] if team_row else f"  {seat_name(name)}",
+                    str(sum(name in (s.seat, team_of(s.seat)) for s in self._speeches)),
+                    f"{mean[name][0]:.2f}" if name in mean else "–",
+                    points(self._taken(name)),
+                    points(self._totals.get(name, 0.0)),
                 )
+                rows.append(Row(cells=cells, side=SIDES[team], strong=team_row, about=self._about(name)))
         return Table(head=("Scoreboard", "Speeches", "Mean", "Taken", "Total"), rows=tuple(rows))
 
     def _about(self, name: str) -> str:
@@ -403,14 +335,8 @@ class CompetitionShow(Show):
             brief = None
         if not text or brief is None:
             return does
-        pace = self._format.pace if self._format is not None else Pace()
-        said, limit = words_in(text, pace), brief.words
-        seconds = said / pace.words_per_minute * 60
-        most = clock(limit / pace.words_per_minute * 60)
-        told = f"{does}: {figure(said, 2, ',')} of {limit:,} words, {clock(seconds)} of {most}"
-        if isinstance(brief, SpeechBrief) and brief.seconds_left is not None:
-            told += f", team clock {clock(brief.seconds_left - seconds)}"
-        return told + (" OVERTIME" if said > limit else "")
+        said, limit = words_in(text, self._format.pace if self._format is not None else Pace()), brief.words
+        return f"{does}: {figure(said, 2, ',')} of {limit:,} words" + (" OVERTIME" if said > limit else "")
 
     def foot(self) -> str:
         """The stage that is played."""
@@ -488,9 +414,6 @@ class CompetitionShow(Show):
             given, n = mean[best]
             spoke = f"{n} speech{'' if n == 1 else 'es'}, sum {points(outcome.individual_totals.get(best, 0))}"
             lines.append(f"Best debater: {seat_name(best)}, {given:.2f} a speech ({spoke})")
-        if outcome.best and best not in outcome.best:
-            ties = " and ".join(f"{seat_name(s)} ({points(outcome.individual_totals.get(s, 0))})" for s in outcome.best)
-            lines.append(f"By the sum of points: {ties}")
         yield CardPart(
             name="scoreboard", title="Scoreboard", table=self.board(), lines=tuple(lines), finding=True, first=True
         )

@@ -47,14 +47,6 @@ class CompoundShow(Show):
         "synthesis": Joined,
         "signature": Signature,
     }
-    certificate_names: ClassVar[Mapping[str, str]] = {
-        "parts": "parts of the question",
-        "answered": "parts that have an answer",
-        "agreed": "parts that are agreed",
-        "failed": "parts without an answer",
-        "signed": "who signed the whole",
-        "unsigned": "who did not sign it, and why",
-    }
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from parley.client.protocols.consensus.stands import Held
 from parley.client.show.card import Card
 from parley.client.show.palette import seat_name, seat_names
-from parley.client.text import count, line
+from parley.client.text import line
 from parley.coordinator.signals.counting import steps
-from parley.schemas.voting import BALLOTS, Cast, Decision, HeldAnswer, Poll, rule_of
+from parley.schemas.voting import BALLOTS, Cast, Decision, Poll, rule_of
 from parley.schemas.wire import figure
 
 _BRIEF = 70
@@ -33,8 +33,6 @@ _WHY: Mapping[str, str] = {
     "ruling": "there is no ruling",
 }
 """Why a rule decides nothing, in words."""
-_SHARES: Mapping[str, str] = {"majority": "more than half", "unanimity": "all"}
-"""Rule -> the share that it asks for."""
 
 
 def ballot(cast: Cast, held: Mapping[str, tuple[str, int]]) -> Card:
@@ -48,32 +46,18 @@ def _whose(seat: str, answer: str) -> str:
 
 
 def decision_line(poll: Poll, found: Decision, asked: str) -> str:
-    """`decided by borda: “A” 4 points, “B” 2 points; 3 of 3 cast a ballot`. `asked`: the rule as it was asked for."""
-    told = "; ".join(filter(None, (_count(poll, found), _turnout(poll, found.rule))))
-    by = "the judge" if found.rule == "judge" else _rule(asked)
+    """`decided by borda: “A” 4, “B” 2 (points); 3 of 3 cast a ballot`. `asked`: the rule as it was asked for."""
+    by = "the judge" if found.rule == "judge" else asked
     if found.winner:
-        return f"decided by {by}" + (f": {told}" if told else "")
-    tied = ", ".join(f"“{_answer(poll, name)}”" for name in found.tied) if not found.cycle else ""
-    why = _WHY.get(found.why, found.why)
-    if found.why == "share":
-        why = f"no answer has {_SHARES.get(found.rule) or f'{_share(asked)} of the weight'}"
-    if found.cycle:
-        why = f"a cycle, {' beats '.join(f'“{_answer(poll, name)}”' for name in (*found.cycle, found.cycle[0]))}"
-    why += f" of {tied}" if tied else ""
-    under = "" if found.rule == "judge" else f" under {by}"
-    return f"{why}{under}" + (f": {told}" if told else "")
-
-
-def _rule(asked: str) -> str:
-    """`borda`; a supermajority with its share: `supermajority of 2/3`."""
-    rule = rule_of(asked)
-    return f"{rule.name} of {_share(asked)}" if rule.name == "supermajority" else rule.name
-
-
-def _share(asked: str) -> str:
-    """`2/3`, `67 %`."""
-    share = rule_of(asked).share
-    return str(share) if share.denominator == 3 else f"{figure(100 * float(share), 2)} %"
+        said = f"decided by {by}"
+    elif found.cycle:
+        beats = " beats ".join(f"“{_answer(poll, name)}”" for name in (*found.cycle, found.cycle[0]))
+        said = f"a cycle, {beats} under {by}"
+    else:
+        tied = ", ".join(f"“{_answer(poll, name)}”" for name in found.tied)
+        said = f"{_WHY.get(found.why, found.why)}{f' of {tied}' if tied else ''} under {by}"
+    told = "; ".join(filter(None, (_count(poll, found), _turnout(poll, found.rule))))
+    return f"{said}: {told}" if told else said
 
 
 def _count(poll: Poll, found: Decision) -> str:
@@ -129,19 +113,16 @@ def weak(poll: Poll, held: Mapping[str, Held]) -> Iterator[str]:
 def rows(poll: Poll, found: Decision, asked: str) -> Iterator[str]:
     """The count in full: answers, steps, ballots. `asked`: the rule as it was asked for."""
     answers = {c.name: c for c in poll.candidates}
-    yield f"Rule: {_rule(asked)}" + (f"; {_WHY.get(found.why, found.why)}" if found.why else "")
+    yield f"Rule: {asked}" + (f"; {_WHY.get(found.why, found.why)}" if found.why else "")
     for name in dict.fromkeys((*(name for name, _ in _ranked(found)), *answers)):
         told = f": {figure(found.figures[name], 4)} ({_unit(poll, found)})" if name in found.figures else ""
-        yield f"“{_answer(poll, name, 300)}”{told}, {_holders(answers.get(name))}"
+        held = seat_names(answers[name].seats) if name in answers else "nobody"
+        yield f"“{_answer(poll, name, 300)}”{told}, held by {held}"
     yield from map(line, steps(poll, rule_of(asked)))
     names = {name: f"“{line(c.answer, _BRIEF)}”" for name, c in answers.items()}
     if poll.rule == "ranking":
         names = {seat: _whose(seat, c.answer) for c in poll.candidates for seat in c.seats}
     yield from (f"{seat_name(cast.seat)}: {_cast_words(cast, names)}" for cast in poll.casts)
-
-
-def _holders(held: HeldAnswer | None) -> str:
-    return f"held by {seat_names(held.seats)}" if held else "held by nobody"
 
 
 def _cast_words(cast: Cast, told: Mapping[str, str]) -> str:
@@ -167,8 +148,7 @@ def _answer(poll: Poll, name: str, width: int = _BRIEF) -> str:
 
 def recounted(poll: Poll, found: Decision, asked: str) -> Iterator[str]:
     """A count by another rule, in words."""
-    yield f"counted by {_rule(asked)}, the session was to be decided by {_rule(poll.rule)}"
+    yield f"counted by {asked}, the session was to be decided by {poll.rule}; no model was asked"
     yield f"Answer: {_answer(poll, found.winner, 300)}" if found.winner else "No answer."
     yield decision_line(poll, found, asked)
     yield from (f"  {row}" for row in rows(poll, found, asked))
-    yield f"{count(sum(not cast.why for cast in poll.casts), 'ballot')} of the record; no model was asked"

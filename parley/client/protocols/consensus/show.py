@@ -91,12 +91,9 @@ FORM = Form(
         "change": ("What became of your last answer", ""),
         "change_reason": ("What changed your mind", "Needed where your answer changed."),
         "moved_by": ("Quotations by others that moved you", "Words of their documents that were new to you."),
-        "moved_by.document": ("Document", ""),
-        "moved_by.quote": ("Quoted words", ""),
         "abstains": ("I have no answer", "You are counted as abstaining in this round."),
         "argument": ("An argument that moved you", ""),
         "argument.post": ("Whose argument", ""),
-        "argument.claim": ("What it says", ""),
         "states": ("Which of these states your answer", "Other words or more detail make no difference."),
         "differs": (
             "Words that differ from your answer",
@@ -111,7 +108,6 @@ FORM = Form(
         ),
         "scores": ("Scores", "0 to 10 for each answer, in the order of their numbers."),
         "post": ("Where it stands", "The number of the post."),
-        "quote": ("Its words", "Exactly as they stand there."),
         "choice": ("Number of the answer", ""),
         "reservation": ("What you hold beside it", "You sign all the same, and it is printed with the answer."),
     },
@@ -140,20 +136,8 @@ class ConsensusShow(Show):
         "seat": "add NAME: a member joins in the next round. remove NAME: a seat is asked no more",
     }
     certificate_names: ClassVar[Mapping[str, str]] = {
-        "document": "document that all quote",
         "band": "what the score is called", "flips": "changes of answer in all rounds",
-        "flips_without_evidence": "changes of answer that nothing explains",
-        "groups": "number of seats that hold each answer",
-        "changed": "changes of answer, by what explains them", "unexplained": "nothing", "quotation": "a quotation",
-        "argument": "an argument", "quorum": "least number of positions that a round needs",
-        "score": "last agreement score, of 100", "source": "who measured the agreement score",
-        "threshold": "share of the weight that must sign, in percent", "trend": "agreement scores by round, of 100",
-        "sentence": "sentence that was put to be signed", "rule": "rule that decides",
-        "debate": "what ended the debate",
-        "signature": "signing another answer", "signed": "what stands behind the sentence",
-        "least": "least values that were wanted", "weights": "weight of each seat",
-        "stuck_rounds": "rounds without progress that end it",
-        **_SOURCES,
+        "signed": "what stands behind the sentence", "least": "least values that were wanted", **_SOURCES,
     }  # fmt: skip
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
@@ -255,13 +239,8 @@ class ConsensusShow(Show):
         self._quoted[post.n] = quotes
         if body.abstains:
             self._held[post.seat] = "", post.n
-            return Card(
-                head="abstains",
-                text=body.reasoning,
-                quotes=quotes,
-                more=again and not before,
-                chips=(Chip(text="no answer", tone="quiet"),),
-            )
+            more = again and not before
+            return Card(head="abstains: no answer", text=body.reasoning, quotes=quotes, more=more)
         self._held[post.seat] = body.answer, post.n
         alike, argument, changed = bool(before) and same(before, body.answer), body.argument, None
         if body.change in ("partly", "adopted") and not alike:
@@ -293,7 +272,11 @@ class ConsensusShow(Show):
         told += [f"They disagree: {d}" for d in body.key_disagreements]
         told += [
             f"{seat_name(seat)} "
-            + (_KEPT if _put_elsewhere(by, body.changes.get(seat)) else f"changed its answer {_BY.get(by, by)}")
+            + (
+                _KEPT
+                if (by, body.changes.get(seat)) == ("unexplained", "kept")
+                else f"changed its answer {_BY.get(by, by)}"
+            )
             for seat, by in body.moved.items()
         ]
         chips = [Chip(text=_BANDS.get(body.band, body.band))]
@@ -321,8 +304,7 @@ class ConsensusShow(Show):
     def series(self) -> tuple[Series, ...]:
         """The score by round, against the threshold."""
         threshold = number(self.settings.get("threshold"))
-        rounds = tuple(float(n) for n in self._scores)
-        return against_threshold("score", "Agreement", rounds, tuple(self._scores.values()), threshold)
+        return against_threshold("score", "Agreement", self._scores, threshold)
 
     def round_note(self, round_: int) -> str:
         """That the first one is blind."""
@@ -336,10 +318,15 @@ class ConsensusShow(Show):
     def cautions(self, opened: log.Opened) -> Iterator[str]:
         """The seats' strategies; that settings were learned; that a few heavy seats would not do: more than
         half must sign all the same."""
-        yield from _strategies(opened)
+        seats = [s for s in opened.seats if s.role == "panelist"]
+        if by := [f"{seat_name(s.seat)} {line(s.strategy.name)}" for s in seats if s.strategy]:
+            yield f"strategies: {', '.join(by)}"
+        styles = opened.settings.get("styles") or {}
+        wanted = styles.get(EVERYBODY, NONE) != NONE or (opened.settings.get("own_strategies") and not styles)
+        if without := [s.seat for s in seats if wanted and s.family == EXTRACTIVE and s.seat not in styles]:
+            yield f"strategies: {seat_names(without)} without a language model, so by none"
         yield from super().cautions(opened)
         yield from thresholds_words(opened)
-        seats = [s for s in opened.seats if s.role == "panelist"]
         factors, threshold = trust(opened, seats), number(opened.settings.get("threshold")) or 0.0
         weights = {s.seat: s.weight * factors.get(s.seat, 1.0) for s in seats}
         if len(set(weights.values())) > 1:
@@ -379,7 +366,7 @@ class ConsensusShow(Show):
             posts=tuple(post for seat, (_, post) in self._held.items() if seat_name(seat) in behind),
             weak=tuple(_weak(result, outcome, signed)),
             next=_next(result),
-            parts=(*passages(result), *_parts(outcome, signed, tied), *saved_part(result.outcome)),
+            parts=(*passages(result), *_parts(outcome, signed), *saved_part(result.outcome)),
         )
 
     def _decided(self, result: Result, outcome: Outcome, found: Decision) -> ResultSummary:
@@ -427,18 +414,6 @@ class ConsensusShow(Show):
         return self.certificate_rows(given)
 
 
-def _strategies(opened: log.Opened) -> Iterator[str]:
-    """Who works by which strategy; and that who has no language model works by none, where some were asked for."""
-    seats = [s for s in opened.seats if s.role == "panelist"]
-    if by := [f"{seat_name(s.seat)} {line(s.strategy.name)}" for s in seats if s.strategy]:
-        yield f"strategies: {', '.join(by)}"
-    styles = opened.settings.get("styles") or {}
-    without = [s.seat for s in seats if s.family == EXTRACTIVE and s.seat not in styles]
-    if without and (styles.get(EVERYBODY, NONE) != NONE or (opened.settings.get("own_strategies") and not styles)):
-        who = "no panelist has a" if len(without) == len(seats) else f"{seat_names(without)} has no"
-        yield f"strategies: {who} language model, and works by none"
-
-
 def _next(result: Result) -> str:
     """What to do where too few seats are left: of those that do not answer; who left was told to."""
     failing = bool(result.rounds) and bool(result.rounds[-1]["missing"])
@@ -454,12 +429,6 @@ def _proposal(body: Proposal) -> Card:
             deadline_ns=body.deadline_ns,
         ),
     )  # fmt: skip
-
-
-def _put_elsewhere(moved: Any, change: Any) -> bool:
-    """Whether a position counts as another answer though its seat says that it kept its own: the comparison of the
-    answers may be wrong, so nobody is said to have changed its mind."""
-    return bool(moved == "unexplained" and change == "kept")
 
 
 def _signature(body: Signed) -> Card:
@@ -524,11 +493,9 @@ def _unexplained(result: Result) -> Iterator[str]:
         yield f"{count(bare, 'change')} of answer without a reason that was found"
 
 
-def _parts(outcome: Outcome, signed: Sequence[Stand], tied: Sequence[tuple[str, int]]) -> Iterator[CardPart]:
+def _parts(outcome: Outcome, signed: Sequence[Stand]) -> Iterator[CardPart]:
     """Where each seat stands, and the minority."""
     rows = [f"{stand_words(s, _WIDE)}" + (f" [{line(s.given.binds)}]" if s.given.binds else "") for s in signed]
-    rows += [f"Tied: {line(a, _WIDE)} ({count(k, 'seat')})" for a, k in tied]
-    rows += stands.two_ways(outcome)
     if outcome.departing:
         rows.append(
             "The analyst's wording was not put, as it words another answer or says that all agree: "

@@ -83,26 +83,9 @@ class CriticShow(Show):
         "countersignature": Countersignature,
     }
     certificate_names: ClassVar[Mapping[str, str]] = {
-        "document": "document that all quote",
         "exhausted": "the critic had no new objection",
-        "confidence": "judge's confidence, of 100",
-        "label": "what the confidence is called",
-        "label_note": "what this word is worth",
-        "source": "who ruled in the last round",
-        "threshold": "confidence that was wanted, of 100",
-        "trend": "judge's confidence by round, of 100",
-        "objections": "objections raised",
-        "rounds_survived": "tested rounds with no objection left open",
-        "open_objections": "numbers of those that are open",
         "worthless": "objections with nothing to them, closed at once",
-        "duplicates": "objections that repeat others",
-        "checked_rounds": "rounds in which the critic's check holds",
-        "refused_by": "objections by which the answer is refused",
-        "signed": "who signed the result",
-        "unsigned": "why a verdict went back",
-        "disputed": "objections that the critic says are not answered",
         "unseen": "why the critic has not seen the answer as it stands",
-        "judge_bias": "whom the judge favours by its place",
     }
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
@@ -163,10 +146,9 @@ class CriticShow(Show):
 
     def series(self) -> tuple[Series, ...]:
         """The judge's confidence after each round, against the threshold."""
-        rounds = tuple(float(n) for n in range(1, len(self._trend) + 1))
         threshold = number(self.settings.get("threshold"))
-        what = "Confidence, by the objections that are open"
-        return against_threshold("confidence", what, rounds, self._trend, threshold)
+        at = dict(enumerate(self._trend, 1))
+        return against_threshold("confidence", "Confidence, by the objections that are open", at, threshold)
 
     def foot(self) -> str:
         """The judge's confidence so far."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from parley.client.show.card import StopRule, StopTest
 from parley.client.show.palette import seat_names
 from parley.client.text import count, line
 from parley.client.untrusted import items, mapping, value_as_text
@@ -123,34 +122,15 @@ def _short(value: float, threshold: float) -> str:
     return f"{value:.{decimals}f} {'<' if value < threshold else '≥'} {threshold:.{decimals}f}"
 
 
-_NOT_WORTH = "q measures how near quotations are to the subject of the question, not what they prove"
-
-
 def unlike_words(rounds: Sequence[Mapping[str, Any]], record: Iterable[Ruled]) -> Iterator[str]:
     """What the gate on evidence kept out though the judges passed it, or would have kept out were it on."""
     refused = [ruled for told in rounds for ruled in map(mapping, items(told.get("refused")))]
-    kept_out = [
-        r
-        for r in refused
-        if r.get("q") is not None and r["q"] < r["tau_q"] and r.get("crit") is not None and r["crit"] >= r["tau_crit"]
-    ]
-    if kept_out:
-        yield (
-            f"The judges passed {len(kept_out)} of the refused, and q alone refused them"
-            f" ({_range([r['q'] for r in kept_out])}); {_NOT_WORTH}. maci.q_gate=false admits all that the judges pass."
-        )
-        claims = dict.fromkeys(value_as_text(r["claim"]) for r in kept_out if r.get("claim"))
-        yield from (f"  judges passed it, q refused it: {line(claim, 200)}" for claim in claims)
-    if doubted := [ruled.q or 0.0 for ruled in record if ruled.doubted]:
-        yield (
-            f"q alone would have refused {len(doubted)} of the admitted ({_range(doubted)}), and is not asked;"
-            f" {_NOT_WORTH}. maci.q_gate=true refuses them."
-        )
-
-
-def _range(figures: Sequence[float]) -> str:
-    low, high = (f"{figure:.2f}" for figure in (min(figures), max(figures)))
-    return low if low == high else f"{low} to {high}"
+    for r in refused:
+        q, crit = r.get("q"), r.get("crit")
+        if q is not None and q < r["tau_q"] and crit is not None and crit >= r["tau_crit"]:
+            yield f"The judges passed it, q {q:.2f} refused it: {line(value_as_text(r.get('claim')), 200)}"
+    if doubted := sum(ruled.doubted for ruled in record):
+        yield f"q alone would have refused {doubted} of the admitted; maci.q_gate=true refuses them."
 
 
 def warnings(outcome: Outcome, certificate: Mapping[str, Any]) -> Iterator[str]:
@@ -178,30 +158,25 @@ _NEEDED = ("near_consensus", "one_answer", "one_mind", "confirmed", "heard")
 _WANTED = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
 
 
-def stops_of(certificate: Mapping[str, Any]) -> list[StopRule]:
-    """The reasons that a certificate tests, in the order in which they are asked, and what convergence needs beside
-    them; none for a session that ended outside that order (cancelled, too few seats)."""
+def stop_lines(certificate: Mapping[str, Any]) -> Iterator[str]:
+    """The reasons to stop with their tests, in the order in which they are asked, and what convergence needs beside
+    them; nothing for a session that ended outside that order (cancelled, too few seats)."""
     stops = certificate.get("stops") or {}
-    rules = [
-        StopRule(name=name, holds=bool(stops[name]["holds"]), tests=tuple(map(_test_of, stops[name]["tests"])))
-        for name in _ORDER
-        if name in stops
-    ]
-    beside = tuple(_test_of(certificate[name]) for name in _NEEDED if certificate.get(name))
+    beside = [certificate[name] for name in _NEEDED if certificate.get(name)]
+    rules = [(name, stops[name]["holds"], stops[name]["tests"]) for name in _ORDER if name in stops]
     if rules and beside:
-        rules.append(StopRule(name="convergence", holds=all(t.holds for t in beside), tests=beside))
-    return rules
+        rules.append(("convergence", all(test["holds"] for test in beside), beside))
+    for name, holds, tests in rules:
+        yield f"{name.replace('_', ' ')}: {'holds' if holds else 'does not hold'}"
+        yield from (f"  {'yes' if test.get('holds') else 'no'}: {_test_words(test)}" for test in tests)
 
 
-def _test_of(test: Mapping[str, Any]) -> StopTest:
-    """One of them."""
-    value, limit, holds = test.get("value"), test.get("limit"), bool(test.get("holds"))
+def _test_words(test: Mapping[str, Any]) -> str:
+    value, relation = test.get("value"), str(test.get("relation"))
     if isinstance(value, str):  # why the next round does not fit the budget; empty: it does
-        return StopTest(what="the next round", value=line(value, _WIDE) or "fits the budget", wanted="", holds=holds)
-    relation = _WANTED.get(str(test.get("relation")), line(str(test.get("relation"))))
-    return StopTest(
-        what=line(str(test.get("test"))), value=_number(value), wanted=f"{relation} {_number(limit)}", holds=holds
-    )
+        return f"the next round: {line(value, _WIDE) or 'fits the budget'}"
+    wanted = f"{_WANTED.get(relation, line(relation))} {_number(test.get('limit'))}"
+    return f"{line(str(test.get('test')))}: {_number(value)}, wanted {wanted}"
 
 
 def _number(value: Any) -> str:
@@ -216,58 +191,29 @@ def tested(certificate: Mapping[str, Any]) -> bool:
 
 
 UNTESTED = "nobody answered an argument against it, so the agreement was not put to the test"
-_HELD, _TIED = "debaters that hold the most widely held answer", "most probable outcomes"
-_SURE = "least that a debater gives to the answer that all hold"
-_ATTACKED = "admitted arguments of a devil's advocate against it, which all others were shown and answered"
-_YIELDED = "most that a debater took from it in each round since, together"
 _SHORT = {
     "disagreement": "disagreement is {value}, {limit} at most is wanted",
-    _TIED: "{value} outcomes are equally likely",
-    _SURE: "a debater gives it no more than one half",
-    _ATTACKED: "nobody has answered an argument against it",
-    _YIELDED: "a debater took {value} from it",
-    "farthest moves of a belief in these rounds, together": "beliefs moved by {value}",
-    "admitted arguments of a devil's advocate that the others have not answered": (
-        "a devil's advocate's arguments are still to be answered"
+    "most probable outcomes": "{value} outcomes are equally likely",
+    "least that a debater gives to the answer that all hold": "a debater gives it no more than one half",
+    "debaters that hold the most widely held answer": "{value} hold the most widely held answer, not {limit}",
+    "admitted arguments of a devil's advocate against it, which all others were shown and answered": (
+        "nobody has answered an argument against it"
     ),
-    "rounds with a plateau of information": "beliefs were still moving",
-    "rounds with a plateau of disagreement": "beliefs were still moving",
-    "evidence quality": "evidence quality {value} is below {limit}",
-    "overlap": "overlap of evidence {value} is below {limit}",
+    "most that a debater took from it in each round since, together": "a debater took {value} from it",
+    "farthest moves of a belief in these rounds, together": "beliefs moved by {value}",
 }
 """Test of a certificate -> what it means that it failed."""
-_APART = {_HELD, "disagreement", _SURE}
-_ATTACK = {_ATTACKED, _YIELDED, _SURE}
 
 
-def kept_apart(certificate: Mapping[str, Any]) -> list[str]:
-    """The tests of agreement and plateau that failed, in short. None where it converged, or nothing was tested."""
+def kept_apart(certificate: Mapping[str, Any]) -> str:
+    """The first test of agreement or plateau that failed, in short; empty where it converged, or nothing was tested."""
     stops = mapping(certificate.get("stops"))
     if not stops or certificate.get("converged"):
-        return []
+        return ""
     tests = [test for name in _CONVERGES for test in items(mapping(stops.get(name)).get("tests"))]
-    all_tests = map(mapping, (certificate.get("near_consensus"), certificate.get("one_answer"), *tests))
-    failed = [(value_as_text(test.get("test")), test) for test in all_tests if test and not test.get("holds")]
-    names = {name for name, _ in failed}
-    told = []
-    for name, test in failed:
-        value, limit = test.get("value"), test.get("limit")
-        if value is None or (name in _ATTACK and (_APART - {name}) & names):
-            continue  # nothing was measured, or there was nothing to be argued against
-        if name == _HELD and _TIED in names:
-            continue  # nobody holds one answer, so nobody holds another one
-        shown = _number(value) if name == _TIED else figure(value)
-        told.append(_SHORT.get(name, "").format(value=shown, limit=figure(limit)))
-    return list(dict.fromkeys(text for text in told if text))
-
-
-_SPENT = {"tokens": "tokens", "calls": "calls of seats (what is computed without a model is counted, too)"}
-
-
-def spent_words(spent: Mapping[str, Any]) -> str:
-    """What was spent when the debate stopped: the usage of the whole session counts the final plan too, and counts
-    model requests alone."""
-    parts = [f"{spent[name]:,} {what}" for name, what in _SPENT.items() if isinstance(spent.get(name), int)]
-    if lost := spent.get("unaccounted_tokens"):
-        parts.append(f"at most {lost:,} tokens of turns that were lost")
-    return ", ".join(parts)
+    for test in map(mapping, (certificate.get("one_answer"), certificate.get("near_consensus"), *tests)):
+        name, value = value_as_text(test.get("test")), test.get("value")
+        if test and not test.get("holds") and value is not None:
+            told = _SHORT.get(name, f"{line(name)} is {{value}}, {{limit}} is wanted")
+            return told.format(value=f"{value:.2g}", limit=f"{test.get('limit'):.2g}")
+    return ""

@@ -6,28 +6,27 @@ from typing import Any, ClassVar
 import msgspec
 
 from parley.client.protocols.maci import gates
-from parley.client.protocols.maci.gates import (
-    COLUMNS,
-    advocate_words,
-    figure,
-    level_words,
-    met_words,
-    most_held,
-    passed,
-    score_words,
-    title,
-    top,
-    why_refused,
-)
 from parley.client.protocols.maci.setup import SETUP
 from parley.client.show import card as cards
 from parley.client.show.answer import ResultSummary
-from parley.client.show.card import Card, CardPart, CardQuote, Changed, Chip, Quote, Row, Series, Table, paragraphs
+from parley.client.show.card import (
+    Card,
+    CardPart,
+    CardQuote,
+    Changed,
+    Chip,
+    Quote,
+    Row,
+    Series,
+    Table,
+    by_round,
+    paragraphs,
+)
 from parley.client.show.palette import seat_name
 from parley.client.show.show import FIELDS, Form, Show, outcome_part, rounds_part
 from parley.client.show.words import all_of
 from parley.client.text import count, line
-from parley.client.untrusted import mapping, value_as_text
+from parley.client.untrusted import value_as_text
 from parley.schemas.belief import Belief, leading
 from parley.schemas.post import Post
 from parley.schemas.protocols.maci.messages import (
@@ -41,7 +40,6 @@ from parley.schemas.protocols.maci.messages import (
     RetrievalPlan,
     RoundSignals,
     Ruled,
-    Score,
 )
 from parley.schemas.result import Result
 
@@ -49,7 +47,7 @@ _NAME, _WIDE, _OUTCOMES = 60, 300, 5
 _SIGNALS = ("jsd", "overlap", "q", "crit", "entropy", "information_gain")
 _DIALS = ("cl", "tau_q", "tau_crit")
 _GATES = {"q": "tau_q", "crit": "tau_crit"}
-_SIGNS = {name: (sign, what) for name, sign, what in COLUMNS}
+_SIGNS = {name: (sign, what) for name, sign, what in gates.COLUMNS}
 
 
 class _Gated(msgspec.Struct):
@@ -60,7 +58,6 @@ class _Gated(msgspec.Struct):
     seat: str
     ruled: Ruled
     side: str
-    scores: list[tuple[str, Score]]
 
 
 FORM = Form(
@@ -74,17 +71,7 @@ FORM = Form(
     fields={
         **FIELDS,
         "belief": ("How likely each outcome is", "Together they make 1."),
-        "belief.outcome": ("Outcome", ""),
         "belief.p": ("Probability", "0 to 1."),
-        "spans": ("Evidence", "Words of a passage, exactly as they stand there."),
-        "spans.passage": ("Passage", "For example p7."),
-        "spans.quote": ("Quoted words", ""),
-        "arguments": ("Argument", ""),
-        "arguments.claim": ("Claim", ""),
-        "arguments.reasons": ("Reasons", ""),
-        "arguments.spans": ("Evidence", ""),
-        "arguments.spans.passage": ("Passage", "For example p7."),
-        "arguments.spans.quote": ("Quoted words", ""),
         "arguments.rebuts": ("Number of the post that it answers", "Leave it empty if it stands alone."),
         "changed": ("What moved your belief, or why it stands", ""),
         "speaks_for": ("Outcome that your arguments speak for", "Another than the one that all hold."),
@@ -116,27 +103,13 @@ class MaciShow(Show):
         "plan": RetrievalPlan,
     }
     certificate_names: ClassVar[Mapping[str, str]] = {
-        "document": "document that all quote",
-        "advocates": "devil's advocates",
-        "admitted": "arguments admitted",
-        "refused": "arguments refused",
-        "cross_family": "judges of another model family than every debater",
-        "debater_families": "debaters' model families",
-        "judge_families": "judges' model families",
-        "judges": "judges, each another worker",
-        "disagreement": "how disagreement is measured",
         "jsd": "Jensen-Shannon divergence",
-        "gates": "gates at the end, 0 to 1",
-        "gates_first": "gates at the beginning, 0 to 1",
-        "plateau": "how a plateau is found",
         "tau_q": "evidence quality",
         "tau_crit": "argument quality",
-        "window": "figures of the plateau's rule",
         "eps_d": "standstill of disagreement",
         "eps_i": "standstill of information",
         "eta": "least denominator",
         "w": "rounds looked at",
-        "held": "rounds that the monotone gate held back, which count towards no plateau of disagreement",
     }
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
@@ -152,9 +125,6 @@ class MaciShow(Show):
         self._blind: dict[str, Blind] = {}
         self._groups: dict[str, str] = {}
         """Words of a debater -> the outcome that they count as."""
-        self._known: set[tuple[str, ...]] = set()
-        self._new = 0
-        """Arguments of the round that nobody had brought before."""
 
     @classmethod
     def alone(cls, result: Result) -> dict[str, tuple[str, ...]]:
@@ -184,10 +154,6 @@ class MaciShow(Show):
             case Ruled():
                 return self._ruled(post, body)
             case Crit():
-                for score in body.scores:
-                    for held in self._arguments:
-                        if held.ruled.id == f"a{score.item}":
-                            held.scores.append((post.seat, score))
                 scores = ", ".join(f"a{score.item} {score.composite:.2f}" for score in body.scores)
                 return Card(place="line", more=True, head="scores", text=scores or "nothing")
             case RoundSignals():
@@ -200,9 +166,8 @@ class MaciShow(Show):
         self._documents.update({p.id: p.document for p in body.passages})
         parts = tuple(CardQuote(head=f"{p.id}, {p.document}", text=line(p.text, _WIDE)) for p in body.passages)
         documents = ", ".join(line(d, _NAME) for d in dict.fromkeys(p.document for p in body.passages))
-        what = f"by {', '.join(body.queries)}" if body.queries else "for the question"
-        what = "that debaters looked up" if body.looked else what
-        chips = () if body.q is None else (Chip(text=f"evidence quality {figure(body.q)}", tone="quiet"),)
+        what = f"by {', '.join(body.queries)}" if body.queries else "looked up" if body.looked else "for the question"
+        chips = () if body.q is None else (Chip(text=f"evidence quality {gates.figure(body.q)}", tone="quiet"),)
         text = f"{count(len(body.passages), 'passage')} {what}, from {documents or 'no document'}"
         return Card(place="line", text=text, chips=chips, parts=parts)
 
@@ -222,7 +187,7 @@ class MaciShow(Show):
         )
 
     def _believes(self, seat: str, belief: Belief, **more: Any) -> Card:
-        likeliest = top(belief, _OUTCOMES)
+        likeliest = gates.top(belief, _OUTCOMES)
         held = likeliest[0].outcome if likeliest else ""
         self._held[seat] = self._groups.get(held, held)
         shares = tuple(cards.Share(name=s.outcome, p=s.p) for s in likeliest)
@@ -230,7 +195,7 @@ class MaciShow(Show):
 
     def _case(self, seat: str, body: Case) -> Card:
         before = self._before[seat] = self._held.get(seat, "")
-        met = "\n\n".join(map(met_words, body.answers))
+        met = "\n\n".join(map(gates.met_words, body.answers))
         apart = "\n\n".join(f"{name} is another answer than it was taken for." for name in body.apart)
         head = count(len(body.arguments), "argument") if body.arguments else "brings no argument"
         head = "answers the devil's advocate" if met else head
@@ -254,47 +219,39 @@ class MaciShow(Show):
 
     def _ruled(self, post: Post, body: Ruled) -> Card:
         side = self._side(post.seat, body)
-        self._arguments.append(_Gated(post.n, post.round, post.seat, body, side, []))
-        key = (body.claim, *sorted(span.quote for span in body.spans))
-        if body.admitted and key not in self._known:
-            self._known.add(key)
-            self._new += 1
-        advocate = f"{advocate_words(body)[:1].upper()}{advocate_words(body)[1:]}." if body.speaks_for else ""
+        self._arguments.append(_Gated(post.n, post.round, post.seat, body, side))
+        advocate = (
+            f"{gates.advocate_words(body)[:1].upper()}{gates.advocate_words(body)[1:]}." if body.speaks_for else ""
+        )
         judged = (
-            f"Judge {k}: {score_words(score)}" + (f"; {score.justification}" if score.justification else "")
+            f"Judge {k}: {gates.score_words(score)}" + (f"; {score.justification}" if score.justification else "")
             for k, score in enumerate(body.scores, 1)
         )
-        chip = Chip(text=passed(body), tone="good") if body.admitted else Chip(text="refused", tone="warn")
+        admitted = Chip(text=gates.passed(body), tone="good")
         return Card(
-            head=f"argument {title(body)}",
+            head=f"argument {gates.title(body)}",
             text=paragraphs(body.claim, advocate, *body.reasons, *judged),
-            chips=(chip,),
+            chips=(admitted if body.admitted else Chip(text="refused", tone="warn"),),
             quotes=self._quotes(body),
-            refused="" if body.admitted else why_refused(body),
+            refused=gates.why_refused(body),
             more=not body.tests,
         )
 
     def _round(self, body: RoundSignals) -> Card:
-        s, new, told = body.signals, self._new, []
+        s, told = body.signals, list[str]()
         self._rounds.append(body)
-        self._new = 0
         if s.advocate:
-            gave = f"a debater took {s.yielded:.2f} from it" if s.yielded else "nobody has taken anything from it yet"
-            brought = "" if s.arguments != 0 else ", and brought no argument"
-            told.append(f"{seat_name(str(s.advocate))} was devil's advocate against what all held{brought}; {gave}")
+            told.append(f"{seat_name(str(s.advocate))} argued against what all held, which lost {s.yielded:.2f}")
         if s.held:
             told.append("the monotone gate kept the beliefs of the round before: they would have drawn apart")
         if body.next_advocate:
-            shared = line(str(s.shared), _NAME)
-            told.append(f"{seat_name(body.next_advocate)} is to argue against {shared}, which all hold")
-        chips = [Chip(text=", ".join(f"{line(o.outcome, _NAME)} {o.p:.2f}" for o in top(s.mixture, 2)))]
-        chips += [Chip(text=count(new, "new argument") if new else "no new argument")] if s.round else []
-        if body.refused:
-            chips.append(Chip(text=f"{body.refused} refused", tone="warn"))
+            told.append(f"{seat_name(body.next_advocate)} is to argue against {line(str(s.shared), _NAME)}")
+        chips = [Chip(text=", ".join(f"{line(o.outcome, _NAME)} {o.p:.2f}" for o in gates.top(s.mixture, 2)))]
+        chips += [Chip(text=f"{body.refused} refused", tone="warn")] if body.refused else []
         chips += [Chip(text=_SIGNS[name][1], tone="quiet") for name in ("pi_i", "pi_d") if getattr(s, name)]
         return Card(
             place="score",
-            head=f"disagreement {figure(s.jsd)}",
+            head=f"disagreement {gates.figure(s.jsd)}",
             text=paragraphs(*told),
             missing=tuple(body.missing),
             chips=tuple(chip for chip in chips if chip.text),
@@ -305,55 +262,23 @@ class MaciShow(Show):
         if not self._rounds:
             return ()
         signals = [r.signals for r in self._rounds]
-        rounds = tuple(float(s.round) for s in signals)
-        found: list[Series] = []
+        found = []
         for group, names in (("Signals", _SIGNALS), ("Dials in force", _DIALS)):
             for name in names:
-                values = tuple(getattr(s, name) for s in signals)
                 sign, what = _SIGNS[name]
                 gate = getattr(signals[-1], _GATES[name]) if name in _GATES else None
-                if any(v is not None for v in values):
-                    found.append(
-                        Series(
-                            name=name,
-                            label=f"{sign}, {what}",
-                            group=group,
-                            rounds=rounds,
-                            values=values,
-                            threshold=gate,
-                            threshold_label=f"gate {gate:.2f}" if gate is not None else "",
-                            least=0.0,
-                            most=None if name == "information_gain" else 1.0,
-                        )
-                    )
-        for k, share in enumerate(top(signals[-1].mixture, _OUTCOMES)):
-            found.append(
-                Series(
-                    name=f"mixture_{k + 1}",
-                    label=f"{k + 1}. {line(share.outcome, 38)}",
-                    group="Mixture",
-                    rounds=rounds,
-                    values=tuple(s.mixture.get(share.outcome) for s in signals),
-                    least=0.0,
-                    most=1.0,
-                )
-            )
+                look: dict[str, Any] = {"most": None if name == "information_gain" else 1.0, "threshold": gate}
+                look["threshold_label"] = "" if gate is None else f"gate {gate:.2f}"
+                at = [(s.round, getattr(s, name)) for s in signals]
+                found.append(by_round(name, f"{sign}, {what}", at, group, **look))
+        for k, share in enumerate(gates.top(signals[-1].mixture, _OUTCOMES), 1):
+            at = [(s.round, s.mixture.get(share.outcome)) for s in signals]
+            found.append(by_round(f"mixture_{k}", f"{k}. {line(share.outcome, 38)}", at, "Mixture", most=1.0))
         for name, sign in (("q", "q"), ("crit", "CRIT")):
-            at = [(float(a.round), value) for a in self._arguments if (value := getattr(a.ruled, name)) is not None]
-            if at:
-                found.append(
-                    Series(
-                        name=f"argument_{name}",
-                        label=f"{sign} of each argument",
-                        group="Arguments at the gates",
-                        form="points",
-                        rounds=tuple(x for x, _ in at),
-                        values=tuple(v for _, v in at),
-                        least=0.0,
-                        most=1.0,
-                    )
-                )
-        return tuple(found)
+            at = [(a.round, getattr(a.ruled, name)) for a in self._arguments if getattr(a.ruled, name) is not None]
+            label, group = f"{sign} of each argument", "Arguments at the gates"
+            found.append(by_round(f"argument_{name}", label, at, group, form="points", most=1.0))
+        return tuple(one for one in found if any(value is not None for value in one.values))
 
     def round_note(self, round_: int) -> str:
         """That the first one is blind."""
@@ -367,7 +292,9 @@ class MaciShow(Show):
         """The last round's signals."""
         s = self._rounds[-1].signals if self._rounds else None
         figures = {name: getattr(s, name) for name in (*_SIGNALS[:4], *_DIALS)} if s is not None else {}
-        return ", ".join(f"{_SIGNS[name][0]} {figure(value)}" for name, value in figures.items() if value is not None)
+        return ", ".join(
+            f"{_SIGNS[name][0]} {gates.figure(value)}" for name, value in figures.items() if value is not None
+        )
 
     # -- the result
     def told(self, result: Result) -> ResultSummary:
@@ -380,43 +307,41 @@ class MaciShow(Show):
         plan = f"parley explain {line(result.session)} plan" if outcome.plan and outcome.plan.tests else ""
         judged = tuple(gates.warnings(outcome, certificate))
         asked = result.stop.reason in ("answered_now", "cancelled")
-        apart = [] if asked else gates.kept_apart(certificate)
+        apart = "" if asked else gates.kept_apart(certificate)
         untested = result.stop.converged and not gates.tested(certificate)
+        tests = tuple(gates.stop_lines(certificate))
         parts = (
             *self._beliefs(answer),
             *self._argued(),
             *self._table(),
             *_plan_part(outcome),
-            *_beside(outcome, self._vote(outcome), tuple(gates.unlike_words(result.rounds, outcome.record))),
+            CardPart(name="tests", title="Each reason to stop: the first that holds ends it", lines=tests),
+            *_beside(outcome, tuple(gates.unlike_words(result.rounds, outcome.record))),
         )
         dissent = self._dissent(answer) if answer else ""
-        level = "" if answer else level_words(outcome)
-        apart = [text for text in apart if text not in level]
-        stood = f", but {apart[0]}" if apart and dissent == "nobody" else ""
+        level = "" if answer else gates.level_words(outcome)
+        stood = f", but {apart}" if apart and dissent == "nobody" else ""
         stood = ", also after arguments against it" if result.stop.reason == "agreement" else stood
         behind = self._agreed(answer, stood, converged=result.stop.converged) if answer else level
         return ResultSummary(
             word="Answer" if result.stop.converged or not answer else "Most probable",
             text=answer,
             behind=behind,
-            open=apart[0] if apart else "",
+            open=apart,
             why=why,
             quote=quotes[0] if quotes else None,
             posts=() if post is None else (post,),
             dissent=dissent,
-            weak=(*apart[1:], *([gates.UNTESTED] if untested else []), *judged),
+            weak=(*([gates.UNTESTED] if untested else []), *judged),
             next=plan,
             parts=parts,
-            rules=tuple(gates.stops_of(certificate)),
         )
 
     def certificate(self, result: Result) -> Iterator[tuple[str, str]]:
         """What the tests do not tell."""
-        given = result.stop.certificate
-        told = ("stops", "near_consensus", "one_answer", "one_mind", "confirmed", "heard", "history", "spent")
-        yield from self.certificate_rows({k: v for k, v in given.items() if k not in told})
-        if spent := mapping(given.get("spent")):
-            yield "Spent when it stopped, before the final plan", gates.spent_words(spent)
+        told = ("stops", "near_consensus", "one_answer", "one_mind", "confirmed", "heard", "history")
+        given = result.stop.certificate.items()
+        return self.certificate_rows({name: value for name, value in given if name not in told})
 
     def _carried(self, answer: str) -> tuple[int | None, str, tuple[Quote, ...]]:
         """The strongest admitted argument for the answer, by what the judges gave it, then by how near its evidence is
@@ -429,40 +354,27 @@ class MaciShow(Show):
         held = [
             (share.p, blind)
             for blind in self._blind.values()
-            for share in self._counted(blind)
-            if share.outcome == answer and blind.reasoning
+            for share in gates.top(blind.belief, 1)
+            if self._groups.get(share.outcome, share.outcome) == answer and blind.reasoning
         ]
         if not held:
             return None, "", ()
         blind = max(held, key=lambda one: one[0])[1]
         return None, blind.reasoning, self._quotes(blind)
 
-    def _counted(self, blind: Blind) -> Belief:
-        """A blind belief over the outcomes that its words count as."""
-        total: dict[str, float] = {}
-        for share in blind.belief:
-            name = self._groups.get(share.outcome, share.outcome)
-            total[name] = total.get(name, 0.0) + share.p
-        return tuple(msgspec.structs.replace(blind.belief[0], outcome=name, p=p) for name, p in total.items())
-
     def _last(self) -> dict[str, str]:
         """Seat -> the outcome that it holds most probable in the end; empty where several are."""
-        return {seat: most_held(belief) for seat, belief in self._rounds[-1].beliefs.items()} if self._rounds else {}
+        return (
+            {seat: gates.most_held(belief) for seat, belief in self._rounds[-1].beliefs.items()} if self._rounds else {}
+        )
 
     def _agreed(self, answer: str, stood: str, *, converged: bool) -> str:
-        """Who holds it, from when on, and what it stood or did not."""
+        """Who holds it, and what it stood or did not."""
         last = self._last()
         n, of = sum(name == answer for name in last.values()), len(last)
-        if not of:
-            return ""
-        alone = [most_held(self._counted(blind)) for blind in self._blind.values()]
         if n < of:
             return f"{n} of {of} hold it"
-        who, moved = f"{all_of(of)} {'agree' if converged else 'hold it'}", sum(first != answer for first in alone)
-        who += stood if moved or not alone else f" from the start{stood}"
-        return who + (
-            f"; {moved} changed its mind" if moved == 1 else f"; {moved} changed their minds" if moved else ""
-        )
+        return f"{all_of(of)} {'agree' if converged else 'hold it'}{stood}" if of else ""
 
     def _dissent(self, answer: str) -> str:
         """Debaters that hold something else in the end."""
@@ -475,21 +387,6 @@ class MaciShow(Show):
         )
         return "; ".join(told) or "nobody"
 
-    def _vote(self, outcome: Outcome) -> str:
-        """The vote of the blind round, and whether it was a tie."""
-        if not outcome.vote:
-            return ""
-        votes = {outcome.vote: 0}
-        for blind in self._blind.values():
-            if first := top(self._counted(blind), 1, outcome.vote):
-                votes[first[0].outcome] = votes.get(first[0].outcome, 0) + 1
-        most = max(votes.values())
-        tied = [f"{line(name, _NAME)} {n}" for name, n in votes.items() if n == most]
-        same = "the same as the answer" if outcome.vote == outcome.answer else "another than the answer"
-        if len(tied) > 1 and votes[outcome.vote] == most:
-            return f"a tie ({', '.join(tied)}), which the mixture of beliefs settled for {outcome.vote}, {same}"
-        return f"{outcome.vote}, {same}"
-
     def _beliefs(self, answer: str) -> Iterator[CardPart]:
         """The mixture, and what each debater gives to each outcome."""
         if not self._rounds:
@@ -501,7 +398,7 @@ class MaciShow(Show):
                 cells=(s.outcome, f"{s.p:.2f}", *(f"{held.get(s.outcome, 0.0):.2f}" for held in beliefs.values())),
                 strong=s.outcome == answer,
             )
-            for s in top(last.signals.mixture, 10, answer)
+            for s in gates.top(last.signals.mixture, 10, answer)
         )
         head = ("Outcome", "Mixture", *map(seat_name, beliefs))
         weights = {seat: w for seat, w in last.signals.weights.items() if seat in beliefs}
@@ -512,13 +409,14 @@ class MaciShow(Show):
         """Each argument with what became of it."""
         told: list[str] = []
         for a in self._arguments:
-            fate = f"admitted, {passed(a.ruled)}" if a.ruled.admitted else f"refused, {why_refused(a.ruled)}"
-            side = f", for {line(a.side, _NAME)}" if a.side else ""
-            told.append(
-                f"Round {a.round}, {title(a.ruled)} of {seat_name(a.seat)}{side} ({fate}): {line(a.ruled.claim, _WIDE)}"
+            fate = (
+                f"admitted, {gates.passed(a.ruled)}" if a.ruled.admitted else f"refused, {gates.why_refused(a.ruled)}"
             )
+            side = f", for {line(a.side, _NAME)}" if a.side else ""
+            head = f"Round {a.round}, {gates.title(a.ruled)} of {seat_name(a.seat)}{side} ({fate})"
+            told.append(f"{head}: {line(a.ruled.claim, _WIDE)}")
             told += [f"  {line(q.document)}: “{line(q.quote, _WIDE)}”" for q in self._quotes(a.ruled)]
-            told += [f"  {seat_name(judge)}: {score_words(score)}" for judge, score in a.scores]
+            told += [f"  Judge {k}: {gates.score_words(score)}" for k, score in enumerate(a.ruled.scores, 1)]
         if told:
             yield CardPart(name="arguments", title="Arguments, and the gates", lines=tuple(told), finding=True)
 
@@ -526,20 +424,24 @@ class MaciShow(Show):
         """Signals and the dials in force, by round."""
         if self._rounds:
             rows = tuple(
-                Row(cells=(str(r.signals.round), *(figure(getattr(r.signals, name)) for name, _, _ in COLUMNS)))
+                Row(
+                    cells=(
+                        str(r.signals.round),
+                        *(gates.figure(getattr(r.signals, name)) for name, _, _ in gates.COLUMNS),
+                    )
+                )
                 for r in self._rounds
             )
-            table = Table(head=("Round", *(sign for _, sign, _ in COLUMNS)), rows=rows)
-            what = "; ".join(f"{sign}: {what}" for _, sign, what in COLUMNS)
+            table = Table(head=("Round", *(sign for _, sign, _ in gates.COLUMNS)), rows=rows)
+            what = "; ".join(f"{sign}: {what}" for _, sign, what in gates.COLUMNS)
             ahead = ((_SIGNS[n][0], getattr(self._rounds[-1], f"next_{n}")) for n in _DIALS)
-            dials = "Dials of the next round: " + ", ".join(f"{sign} {figure(value)}" for sign, value in ahead)
+            dials = "Dials of the next round: " + ", ".join(f"{sign} {gates.figure(value)}" for sign, value in ahead)
             yield CardPart(name="signals", title="Signals and dials by round", table=table, lines=(what, dials))
 
 
 def _plan(body: RetrievalPlan) -> Card:
-    if not body.tests:
-        return Card(place="line", more=True, head="plan", text="nothing to find out was named")
-    return Card(place="note", more=True, head="plan", text=paragraphs(*_tests(body)))
+    text = paragraphs(*_tests(body)) or "nothing to find out was named"
+    return Card(place="note", more=True, head="plan", text=text)
 
 
 def _tests(plan: RetrievalPlan) -> list[str]:
@@ -556,11 +458,10 @@ def _plan_part(outcome: Outcome) -> Iterator[CardPart]:
         yield CardPart(name="plan", title="What to find out", lines=(f"To tell {names} apart:", *_tests(outcome.plan)))
 
 
-def _beside(outcome: Outcome, vote: str, unlike: tuple[str, ...]) -> Iterator[CardPart]:
+def _beside(outcome: Outcome, unlike: tuple[str, ...]) -> Iterator[CardPart]:
     """The vote of the blind round, whether it was worth a debate, and what the gate on evidence did."""
-    told = [f"Vote of the blind round: {vote}"] if vote else []
-    if reason := value_as_text(outcome.regime.get("words") or ""):
-        told.append(f"Whether it was worth a debate: {line(reason, _WIDE)}")
+    worth = line(value_as_text(outcome.regime.get("words") or "not known"), _WIDE)
+    told = [f"Vote of the blind round: {outcome.vote or 'none'}", f"Whether it was worth a debate: {worth}"]
     told.append(f"Arguments: {len(outcome.record)} admitted, {outcome.refused} refused")
     yield CardPart(name="debate", title="Worth of the debate", lines=(*told, *unlike))
 

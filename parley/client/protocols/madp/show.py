@@ -8,8 +8,6 @@ import msgspec
 
 from parley.client.protocols.madp import lessons, trace, work
 from parley.client.protocols.madp.setup import SETUP
-from parley.client.protocols.madp.trace import in_words
-from parley.client.protocols.madp.work import WIDE
 from parley.client.setup.lesson import Lesson
 from parley.client.show.answer import ResultSummary
 from parley.client.show.card import Card, CardPart, CardQuote, Chip, Tone, paragraphs
@@ -51,29 +49,13 @@ _HOW = {
     "general": "nobody else takes it",
 }
 """Why who leads was not agreed among those who claim."""
-_MATCHED_BY = {
-    "better": "words and meaning",
-    "better, by words": "words alone",
-    "words": "the triggers of experts",
-    "keyword": "keywords",
-}
-"""Matcher -> what it looks at."""
-_PROPOSES = {
-    "lead": "as the lead",
-    "support": "as support",
-    "collaborate": "beside the other",
-    "exclude": "not at all",
-}
-"""What a challenge proposes for the challenged expert."""
 _DOES = {
     "declined": "declines: it cannot be done",
     "request_support": "asks for support",
     "handoff": "wants to hand over",
     "blocked": "is blocked",
 }
-REMEMBERED = "What is remembered of tasks in this folder"
 _SAYS = {"revision_needed": "asks for a revision", "blocked": "blocks it"}
-_VERDICTS: dict[str, Tone] = {"approved": "good", "revision_needed": "warn", "blocked": "warn"}
 
 
 class MadpShow(Show):
@@ -88,12 +70,6 @@ class MadpShow(Show):
         "answered": Answered, "warning": Warned, "deliberation": Deliberated,
         NOTES: Kept,
     }  # fmt: skip
-    certificate_names: ClassVar[Mapping[str, str]] = {
-        "check": "what the check came to", "evidence": "what the machine saw", "depth": "depth of the coordination",
-        "handoffs": "times the task was handed over", "items": "questions to a human", "lead": "who led",
-        "overrides": "choices of a human", "reviews": "rounds of review", "revisions": "revisions of the work",
-        "rounds": "rounds of work", "verdicts": "what reviewers said",
-    }  # fmt: skip
     decisions: ClassVar[Mapping[str, str]] = {"expert": "an expert's id changes who leads"}
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
@@ -107,7 +83,6 @@ class MadpShow(Show):
         """Number of the post with the last work."""
         self._judged = False
         """The last work was reviewed or checked."""
-        self._by_check = False
         self._revisions = 0
         """How often work went back to its lead."""
         self._kept: Kept | None = None
@@ -136,7 +111,7 @@ class MadpShow(Show):
                 self._claims = body
                 return Card(place="note", more=True, head="claims", parts=tuple(_claims(body)))
             case Worded():
-                self._claims = in_words(self._claims, body) if self._claims is not None else None
+                self._claims = trace.in_words(self._claims, body) if self._claims is not None else None
                 parts = tuple(
                     CardQuote(who=c.agent_id, text=c.claim, chips=(_relevance(c.relevance),)) for c in body.claims
                 )
@@ -157,10 +132,10 @@ class MadpShow(Show):
                 self._judged = False
                 return _handed(body)
             case Checked():
-                self._judged, self._by_check = body.when == "after", True
+                self._judged = body.when == "after"
                 return _checked(body)
             case Reviewed():
-                self._judged, self._by_check = True, False
+                self._judged = True
                 card = self._review(body)
                 self._reviews.append(body)
                 return card
@@ -174,8 +149,8 @@ class MadpShow(Show):
                 return _deliberation(body)
             case Kept():
                 self._kept = body
-                left = f"{count(len(body.notes), 'note')} of this task {'stays' if len(body.notes) == 1 else 'stay'}"
-                return Card(place="line", tone="warn", text=f"{line(body.author)} changed what is remembered: {left}")
+                left = f"left of this task: {count(len(body.notes), 'note')}"
+                return Card(place="line", tone="warn", text=f"{line(body.author)} changed what is remembered; {left}")
         return super().said(post, body)
 
     def _called(self, seat: str, calls: Sequence[ToolCall]) -> None:
@@ -185,41 +160,31 @@ class MadpShow(Show):
         outcome = body.outcome
         told = [f"Why: {body.rationale}"] if body.rationale else []
         told += [f"In doubt: {body.conflict}"] if body.conflict else []
-        support = [
-            CardQuote(who=a.agent_id, head="may be asked for support", text=a.responsibility) for a in outcome.support
-        ]
-        excluded = [CardQuote(who=x.agent_id, head="takes no part", text=x.reason) for x in outcome.excluded]
-        lead = (
-            [CardQuote(who=outcome.lead.agent_id, head="leads", text=outcome.lead.responsibility)]
-            if outcome.lead
-            else []
-        )
+        parts = [("leads", outcome.lead.agent_id, outcome.lead.responsibility)] if outcome.lead else []
+        parts += [("may be asked for support", a.agent_id, a.responsibility) for a in outcome.support]
+        parts += [("takes no part", x.agent_id, x.reason) for x in outcome.excluded]
         return Card(
             place="note",
             tone="good" if outcome.lead else "warn",
             position=self.who_leads(body),
             text=paragraphs(*told, *body.notes),
-            parts=(*lead, *support, *excluded),
+            parts=tuple(CardQuote(who=who, head=head, text=text) for head, who, text in parts),
         )
 
     def who_leads(self, decision: Consensus) -> str:
         """Who takes it, why, who supports and how deep it went, on one line."""
         lead = decision.outcome.lead
         if lead is None:
-            return f"Nobody takes it: {line(decision.rationale, WIDE)}"
+            return f"Nobody takes it: {line(decision.rationale, work.WIDE)}"
         claim = next((c for c in (self._claims.claims if self._claims else ()) if c.agent_id == lead.agent_id), None)
-        matched = next((c for c in (self._task.candidates if self._task else ()) if c.expert == lead.agent_id), None)
-        by_human = decision.how in ("override", "human", "preference")
-        sure = claim.confidence if claim is not None and claim.confidence else matched.confidence if matched else None
-        _, _, model = (self._task.matcher if self._task is not None else "").partition(ASKED)
-        words = claim.claim if claim is not None else lead.responsibility or decision.rationale
+        words = lead.responsibility or decision.rationale if claim is None else claim.claim
         words = decision.rationale if decision.how == "preference" else words
-        reasons = [
-            f"relevance {claim.relevance}" if claim is not None and not by_human else "",
-            f"confidence {sure:.2f}" if sure is not None and not by_human else "",
-            (_HOW.get(decision.how) or line(words, _CLAIM)).rstrip("."),
-            f"{line(model)} was asked" if model else "",
-        ]
+        reasons = [(_HOW.get(decision.how) or line(words, _CLAIM)).rstrip(".")]
+        if claim is not None and decision.how not in ("override", "human", "preference"):
+            sure = f"confidence {claim.confidence:.2f}" if claim.confidence else ""
+            reasons = [f"relevance {claim.relevance}", sure, *reasons]
+        _, _, model = (self._task.matcher if self._task is not None else "").partition(ASKED)
+        reasons += [f"{line(model)} was asked"] if model else []
         names = [seat_name(a.agent_id) for a in decision.outcome.support]
         support = f", and may ask {' and '.join(names)} for support" if names else ""
         depth = f"; {self._task.depth}" if self._task is not None else ""
@@ -238,12 +203,12 @@ class MadpShow(Show):
         return Card(
             head=head,
             text=paragraphs("" if body.findings else "No findings.", *told),
-            chips=(Chip(text=verdict, tone=_VERDICTS.get(body.verdict, "plain")),),
+            chips=(Chip(text=verdict, tone="good" if body.verdict == "approved" else "warn"),),
             parts=tuple(_finding(f) for f in body.findings if f not in first),
         )
 
     def goes_on(self, asks: Sequence[log.Ask]) -> Iterator[str]:
-        """That work goes back to its lead, how often it may, and after a check what is to be mended."""
+        """That work goes back to its lead, and how often it may."""
         for ask in asks:
             again, self._judged = self._judged and ask.kind == "work" and ask.attempt == 1, False
             if not again:
@@ -252,56 +217,41 @@ class MadpShow(Show):
             most = self.settings.get("max_reviews", Settings().max_reviews)
             of = f" of {most}" if isinstance(most, int) and self._revisions <= most else ""
             yield f"It goes back to {seat_name(ask.seat)}, revision {self._revisions}{of}"
-            if self._by_check:
-                yield from (f"  {work.finding_words(f)}" for f in work.told_findings(ask.brief))
 
     # -- the result
     def told(self, result: Result) -> ResultSummary:
         """What the task came to, and whose word that is."""
         outcome, stop = result.outcome, result.stop
         answer = work.whose_word(str(outcome.get("answer") or ""), stop, outcome)
-        verdicts = outcome.get("reviewed") or {}
-        approved = sum(v == "approved" for v in verdicts.values())
-        planned = not (outcome.get("work") or {}).get("performed", True)
-        what = "the plan is approved" if planned else "approved"
-        lead = seat_name(str(outcome.get("lead") or ""))
-        did = outcome.get("work") or {}
+        did, verdicts = outcome.get("work") or {}, outcome.get("reviewed") or {}
+        lead, check = seat_name(str(outcome.get("lead") or "")), work.check_words(outcome.get("check"))
         behind = [] if did else [f"{lead} did no work" if lead else "nobody led"]
-        all_named = approved == len(verdicts) < 3
-        who = (
-            " and ".join(map(seat_name, verdicts)) if all_named else f"{approved} of {count(len(verdicts), 'reviewer')}"
-        )
-        behind += [f"{what} by {who}"] if verdicts else []
+        if verdicts:
+            approved = [seat_name(seat) for seat, v in verdicts.items() if v == "approved"]
+            everybody = len(approved) == len(verdicts) < 3
+            who = " and ".join(approved) if everybody else f"{len(approved)} of {count(len(verdicts), 'reviewer')}"
+            behind.append(f"{'approved' if did.get('performed', True) else 'the plan is approved'} by {who}")
         behind += ["check passed"] if (outcome.get("check") or {}).get("ok") else []
-        waits = [i for i in outcome.get("items") or () if i.get("choice") is None]
-        check = work.check_words(outcome.get("check"))
-        weak = [work.NOTHING_RUN] if work.nothing_run(outcome) and not answer.startswith(work.NOTHING_RUN) else []
-        found = work.record(outcome)
-        weak += [f"{count(len(found.claims), 'claim')} of the lead not borne out"] if found and found.claims else []
-        weak += [f"{count(len(waits), 'question')} for a human open"] if waits else []
-        asked = [str(i.get("question")) for i in outcome.get("items") or () if not i.get("author")]
-        weak += [f"nobody answered: {line(asked[-1], WIDE)}"] if asked and not answer else []
-        warned = (line(str(text), WIDE) for text in outcome.get("warnings") or ())
-        weak += [text for text in warned if text.partition(":")[0] not in "".join(weak)]
-        weak += [
-            f"{self._found(x)} ({seat_name(x)})" for x, v in verdicts.items() if v == "approved" and self._found(x)
-        ]
+        found = {x: self._found(x) for x in verdicts}
         against = [
-            ": ".join(filter(None, (f"{seat_name(x)} {_SAYS.get(v, v)}", self._found(x))))
+            ": ".join(filter(None, (f"{seat_name(x)} {_SAYS.get(v, v)}", found[x])))
             for x, v in verdicts.items()
             if v != "approved"
         ]
+        minor = [f"{found[x]} ({seat_name(x)})" for x, v in verdicts.items() if v == "approved" and found[x]]
         changed = work.changed_words(did.get("diff") or "")
-        why = (f"{lead} changed {changed}" if changed else "", check)
-        experts = [str(c.get("expert")) for c in outcome.get("candidates") or ()]
+        why = "; ".join(filter(None, (f"{lead} changed {changed}" if changed else "", check)))
         summary = "" if str(did.get("summary") or "") in answer else f": {did['summary']}"
         return ResultSummary(
             word="Result",
             text=answer,
             behind="; ".join(behind),
-            why="; ".join(filter(None, why)) or (f"{lead} led{summary}" if did else ""),
+            why=why or (f"{lead} led{summary}" if did else ""),
             posts=(self._work,) if self._work is not None and answer else (),
-            weak=in_names(tuple(weak), experts),
+            weak=in_names(
+                (*work.weak(outcome, answer), *minor),
+                [str(c.get("expert")) for c in outcome.get("candidates") or ()],
+            ),
             dissent="; ".join(against) or ("nobody" if verdicts else ""),
             stop=work.why_stopped(stop, reviewed=bool(self._reviews) or any(r.get("verdicts") for r in result.rounds)),
             parts=tuple(self._parts(result, check)),
@@ -315,7 +265,7 @@ class MadpShow(Show):
     def _parts(self, result: Result, check: str) -> Iterator[CardPart]:
         outcome = result.outcome
         if steps := work.summaries(result.rounds):
-            task = line(str((outcome.get("task") or {}).get("prompt") or ""), WIDE)
+            task = line(str((outcome.get("task") or {}).get("prompt") or ""), work.WIDE)
             yield CardPart(
                 name="revisions", title=f"All turns of work on the task: {task}", lines=tuple(steps), finding=True
             )
@@ -326,7 +276,7 @@ class MadpShow(Show):
         if told := tuple(_reviewed(outcome)):
             yield CardPart(name="reviews", title="Reviews", lines=told, finding=True)
         if notes := tuple(work.memory_lines(outcome, self._kept)):
-            yield CardPart(name="memory", title=REMEMBERED, lines=notes)
+            yield CardPart(name="memory", title="What is remembered of tasks in this folder", lines=notes)
         if self._calls:
             yield CardPart(name="calls", title="Calls of tools", lines=tuple(self._calls))
         yield from work.diff_parts(outcome)
@@ -346,18 +296,14 @@ class MadpShow(Show):
             f" {used.challenges:,}, consensus {used.consensus:,}); of execution {made.execution.tokens:,}, of reviews"
             f" {made.review.tokens:,}, of sessions beneath {made.deliberation.tokens:,}."
         )
-        cost = CardPart(name="cost", title="What the coordination took", lines=tuple(told))
-        opened, over = entries[0].event, any(isinstance(c, log.Close) for e in entries for c in e.commands)
-        learned = opened.learned if isinstance(opened, log.Opened) and not over else msgspec.UNSET
-        lines = () if learned is msgspec.UNSET else tuple(work.memory_lines({"recalled": learned.notes or ()}))
-        return (cost, CardPart(name="memory", title=REMEMBERED, lines=lines)) if lines else (cost,)
+        return (CardPart(name="cost", title="What the coordination took", lines=tuple(told)),)
 
 
 # -- who takes it
 
 
 def _candidates(body: TaskPosted) -> Card:
-    """The candidates, and what the matcher made of the task."""
+    """The candidates, and how well the task fits them."""
     chips = [Chip(text=f"depth {body.depth}", tone="quiet")]
     if body.degraded:
         chips.append(Chip(text="coordination is degraded: experts are chosen by keywords", tone="warn"))
@@ -368,8 +314,8 @@ def _candidates(body: TaskPosted) -> Card:
             who=c.expert,
             text=c.why,
             chips=(
-                Chip(text=_fits(c.relevance), tone="quiet"),
-                Chip(text=_sure(c.confidence), tone="good" if c.confidence >= 0.5 else "quiet"),
+                Chip(text=f"fits {c.relevance:.2f}", tone="quiet"),
+                Chip(text=f"confidence {c.confidence:.2f}", tone="good" if c.confidence >= 0.5 else "quiet"),
             ),
         )
         for c in body.candidates
@@ -380,26 +326,8 @@ def _candidates(body: TaskPosted) -> Card:
         head="who may take it",
         chips=tuple(chips),
         parts=parts,
-        text=paragraphs("" if parts else "No expert matches.", _matcher(body.matcher)),
+        text="" if parts else "No expert matches.",
     )
-
-
-def _matcher(matcher: str) -> str:
-    """`Candidates found by words and meaning.`; empty: the matcher is not named."""
-    name, asked, model = matcher.partition(ASKED)
-    text = f"Candidates found by {_MATCHED_BY.get(name, line(name))}" if name else ""
-    return text + (f"; {line(model)} was asked" if asked else "") + ("." if text else "")
-
-
-def _fits(relevance: float) -> str:
-    """How well a task fits an expert, 0 to 1, in words."""
-    how = "well" if relevance >= 0.7 else "in part" if relevance >= 0.3 else "hardly"
-    return f"fits the task {how}"
-
-
-def _sure(confidence: float) -> str:
-    """How likely an expert is the right lead, 0 to 1, in words."""
-    return f"{'a likely' if confidence >= 0.5 else 'a possible' if confidence >= 0.1 else 'an unlikely'} lead"
 
 
 def _relevance(relevance: str) -> Chip:
@@ -433,13 +361,11 @@ def _challenges(body: Challenges) -> Card:
             who=c.challenger_id,
             head=f"challenges {seat_name(c.challenged_id)}",
             text=c.reason,
-            chips=(Chip(text=f"wants it {_PROPOSES.get(c.proposed_resolution, c.proposed_resolution)}", tone="warn"),),
+            chips=(Chip(text=f"proposes: {c.proposed_resolution}", tone="warn"),),
         )
         for c in body.challenges
     )
-    if not parts:
-        return Card(place="line", more=True, text="challenges nobody")
-    return Card(place="note", more=True, head="challenges", parts=parts)
+    return Card(place="note", more=True, head="challenges" if parts else "challenges nobody", parts=parts)
 
 
 # -- work

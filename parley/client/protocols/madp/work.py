@@ -10,7 +10,7 @@ from parley.client.show.palette import seat_name
 from parley.client.text import count, line
 from parley.schemas.folders.notes import Memory, Note, note_words
 from parley.schemas.past_sessions.feedback import Kept
-from parley.schemas.protocols.madp.messages import Item, Settings
+from parley.schemas.protocols.madp.messages import Item
 from parley.schemas.protocols.madp.work import Checked, Evidence, Finding
 from parley.schemas.result import Stop
 from parley.schemas.tools import ToolCall, ended_words
@@ -85,20 +85,6 @@ def finding_words(f: Finding) -> str:
     return f"{f.severity}{at}: {fault}" + (f"{end} Suggestion: {fix}" if fix else "")
 
 
-class _Told(msgspec.Struct):
-    """Of a brief of work."""
-
-    findings: tuple[Finding, ...] = ()
-
-
-def told_findings(brief: bytes) -> tuple[Finding, ...]:
-    """What the lead is told to mend; nothing for a brief that cannot be read."""
-    try:
-        return msgspec.json.decode(brief, type=_Told).findings
-    except msgspec.DecodeError:
-        return ()
-
-
 def summaries(rounds: Sequence[Mapping[str, Any]]) -> list[str]:
     """`1. SRE: The query is cached.`: what each turn of work that was done or handed over came to, as its lead sums it
     up, in order; the middle of many is left out. Nothing where it was one turn."""
@@ -167,10 +153,9 @@ _CHOICES = {
 
 
 def choice_words(item: Item) -> Iterator[str]:
-    """What the choices of an open item mean, and which setting says how long it waits."""
+    """What the choices of an open item mean."""
     told = _CHOICES.get(item.kind, {})
     yield from (f"{line(c)}: {told[c]}" for c in item.choices if c in told)
-    yield f"how long a question waits: --set madp.item_s=SECONDS (default {Settings().item_s:g})"
 
 
 # -- the check
@@ -237,6 +222,21 @@ def nothing_run(outcome: Mapping[str, Any]) -> bool:
     check = outcome.get("check") or {}
     ran = any((check.get(when) or {}).get("ran", bool(check.get(when))) for when in ("before", "after"))
     return found is not None and not found.commands and not ran
+
+
+def weak(outcome: Mapping[str, Any], answer: str) -> Iterator[str]:
+    """What speaks against trusting a result, beside what reviewers found. `answer`: as it is shown."""
+    if nothing_run(outcome) and not answer.startswith(NOTHING_RUN):
+        yield NOTHING_RUN
+    if (found := record(outcome)) is not None and found.claims:
+        yield f"{count(len(found.claims), 'claim')} of the lead not borne out"
+    asked = outcome.get("items") or ()
+    if waits := sum(item.get("choice") is None for item in asked):
+        yield f"{count(waits, 'question')} for a human open"
+    unasked = [i["question"] for i in asked[-1:] if not i.get("author") and not answer]
+    yield from (f"nobody answered: {line(str(question), WIDE)}" for question in unasked)
+    warned = (line(str(text), WIDE) for text in outcome.get("warnings") or ())
+    yield from (text for text in warned if text.partition(":")[0] not in "".join(unasked))
 
 
 def seen_lines(outcome: Mapping[str, Any]) -> Iterator[str]:

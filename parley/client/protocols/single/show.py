@@ -21,10 +21,6 @@ class SingleShow(Show):
     setup = SETUP
     form = Form(fields=FIELDS, asks={"answer": "Answer the question. Nobody checks your answer."})
     kinds: ClassVar[Mapping[str, type]] = {"answer": Answer}
-    certificate_names: ClassVar[dict[str, str]] = {
-        "answers": "answers that were given",
-        "checked": "somebody checked it",
-    }
 
     @classmethod
     def alone(cls, result: Result) -> dict[str, tuple[str, ...]]:

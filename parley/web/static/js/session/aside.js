@@ -69,23 +69,7 @@ export function why(panel, session) {
     result && result.reason.replaceAll("_", " "),
     result && el("p", { dir: "auto", text: `${named(result.stop)}${result.open ? `: ${result.open}` : ""}.` }),
     rows.length > 0 && table(null, rows.map(([name, value, tone]) => [name, el("span", { class: tone, text: value })])),
-    result?.rules.length > 0 && tests(result.rules),
   );
-}
-
-/** Every reason to stop, test by test. */
-function tests(list) {
-  const holds = (test) => el("span", { class: test.holds ? "good" : "", text: test.holds ? "✓ yes" : "no" });
-  const row = (test) => [test.what, test.value, test.wanted || "–", holds(test)];
-  const node = fold(
-    "Each reason to stop, test by test; the first of which every test holds is the one",
-    list.map((rule) => [
-      el("p", { text: `${named(rule.name)}: ${rule.holds ? "✓ holds" : "does not hold"}` }),
-      table(["Test", "Value", "Wanted", "Holds"], rule.tests.map(row), { label: `Tests of ${named(rule.name)}` }),
-    ]),
-  );
-  node.className = "rules";
-  return node;
 }
 
 function rules(session) {
