@@ -82,7 +82,7 @@ class StubModel:
         """The fixed answer, after the latency."""
         if self._latency_s:
             await asyncio.sleep(self._latency_s)
-        return Completion(body=raw(_said(shown.brief)), usage=self._usage)
+        return Completion(body=raw(_said(shown)), usage=self._usage)
 
 
 def make(options: Mapping[str, Any]) -> StubModel:
@@ -90,14 +90,15 @@ def make(options: Mapping[str, Any]) -> StubModel:
     return StubModel(options)
 
 
-def _said(brief: Any) -> msgspec.Struct:
-    match brief:
+def _said(shown: Shown) -> msgspec.Struct:
+    match brief := shown.brief:
         case comp.ConferBrief():
             return comp.Note(text=_NOTE)
         case comp.SpeechBrief(words=words) | comp.AnswerBrief(words=words):
-            return comp.Spoken(text=_WORDS[: 5 * int(0.9 * words)])
+            return comp.Spoken(text=f"{shown.seat} {_WORDS}"[: 5 * int(0.9 * words)])
         case comp.QuestionBrief():
-            return comp.Questions(answerer=brief.answerers[0], questions=("Why is that so?",) * brief.least)
+            questions = tuple(f"Why does {shown.seat} hear reason {i}?" for i in range(brief.least))
+            return comp.Questions(answerer=brief.answerers[0], questions=questions)
         case comp.CaptainBrief():
             return comp.Decision(speaker=brief.may[0], direction=_NOTE)
         case comp.ScoreBrief():
