@@ -207,7 +207,6 @@ class _Read(dict[str, str]):
 
 
 def _keys(options: Mapping[str, Any]) -> set[str]:
-    """Every key among a resolved spec's options."""
     key = options.get("api_key")
     return {key.reveal()} if isinstance(key, Secret) else set()
 

@@ -17,23 +17,7 @@ from parley.schemas.wire import decode
 
 
 class ContextError(Exception):
-    """Base: the turn cannot be shown. Our fault, or the moderator's; never the model's."""
-
-
-class MissingPost(ContextError):
-    """The turn shows a post that the message does not carry."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-        super().__init__(f"the turn shows post {n}, which its message does not carry")
-
-
-class MissingDocument(ContextError):
-    """The turn names a document that was not fetched."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"document {name} of the turn was not fetched")
+    """The turn cannot be shown. Our fault, or the moderator's; never the model's."""
 
 
 Bodies = dict[tuple[int, str], Any]
@@ -53,7 +37,7 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = (), bodies: Bod
     ------
     UnknownKind
         The protocol has no such kind of turn here.
-    MissingPost, MissingDocument
+    ContextError
         What the turn refers to is not there.
     Undecodable
         The brief or a post is not what its kind says.
@@ -64,7 +48,7 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = (), bodies: Bod
 
     def body(n: int) -> Any:
         if n not in posts:
-            raise MissingPost(n)
+            raise ContextError(f"the turn shows post {n}, which its message does not carry")
         post = posts[n]
         as_type = kind.posts.get(post.kind)
         if as_type is None:
@@ -80,7 +64,7 @@ def show(work: Work, turn: Turn, documents: Iterable[Document] = (), bodies: Bod
     documents_held, background = [], []
     for ref in turn.documents:
         if ref.id not in texts:
-            raise MissingDocument(ref.name)
+            raise ContextError(f"document {ref.name} of the turn was not fetched")
         if ref.background is True:
             background.append(texts[ref.id].text)
             continue

@@ -120,7 +120,6 @@ def load(name_or_path: str) -> AgentSpec:
 
 
 def _is_expert(text: str) -> bool:
-    """Whether a file is an expert's specification, not an agent file."""
     try:
         data = strict_yaml.load(text)
     except strict_yaml.BadYaml:

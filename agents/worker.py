@@ -201,9 +201,7 @@ class Worker:
         for sub in self._subs:
             with contextlib.suppress(Exception):
                 await sub.unsubscribe()
-        close = getattr(self._model, "aclose", None)
-        if close is not None:
-            await close()
+        await self._model.aclose()
         with contextlib.suppress(Exception):
             await self._connection.nc.flush()
 
@@ -298,7 +296,6 @@ class Worker:
             await self._pull.settle(delivery, how)
 
     async def _serve(self, key: tuple[str, str], job: _Job, turn: Turn) -> None:
-        """Handle one turn from its start to its settling."""
         outcome, settle = "failed", b"+ACK"
         try:
             async with self._room:
@@ -535,7 +532,6 @@ class Worker:
 
 
 def _state(turn: Turn) -> str:
-    """The live state of a turn that begins."""
     return "thinking" if turn.attempt == 1 else "retrying"
 
 

@@ -35,17 +35,23 @@ class WorkerMeasures:
         self._worker_room = metrics.worker_room.labels(**self._by_turn)
         self.busy: Callable[[float], None] = metrics.worker_busy.labels(**self._by_turn).inc
         """It serves so many turns more, or fewer."""
-        self._redelivered = metrics.redeliveries.labels(queue=self._queue)
-        self._skipped = metrics.turns_skipped.labels(queue=self._queue)
-        self._late = metrics.late_calls.labels(queue=self._queue)
-        self._calls = metrics.model_calls.labels(model=self._model)
+        self.redelivered: Callable[[], None] = metrics.redeliveries.labels(queue=self._queue).inc
+        """A turn came that had been delivered before."""
+        self.skipped: Callable[[], None] = metrics.turns_skipped.labels(queue=self._queue).inc
+        """A turn was dropped before a model call, because it was no longer open."""
+        self.late: Callable[[], None] = metrics.late_calls.labels(queue=self._queue).inc
+        """A model was called for a turn that was no longer open when its reply came."""
+        self.called: Callable[[], None] = metrics.model_calls.labels(model=self._model).inc
+        """A model call begins."""
         self._seconds = metrics.model_seconds.labels(model=self._model)
-        self._overhead = metrics.turn_overhead_seconds
+        self.added: Callable[[float], None] = metrics.turn_overhead_seconds.observe
+        """What was added to a model's time, from taking a turn until its reply was accepted."""
         self._room = room
         self._open = 0
         for outcome in WORKER_OUTCOMES:
             metrics.worker_turns.labels(outcome=outcome, **self._by_turn)
-        self._retries = metrics.model_retries.labels(model=self._model)
+        self.retried: Callable[[], None] = metrics.model_retries.labels(model=self._model).inc
+        """A call within a model call failed, and is made again."""
         for kind in MODEL_FAULTS:
             metrics.model_errors.labels(model=self._model, kind=kind)
 
@@ -59,38 +65,14 @@ class WorkerMeasures:
         self._worker_room.inc(-self._open)
         self._open = 0
 
-    def redelivered(self) -> None:
-        """A turn came that had been delivered before."""
-        self._redelivered.inc()
-
-    def skipped(self) -> None:
-        """A turn was dropped before a model call, because it was no longer open."""
-        self._skipped.inc()
-
     def ended(self, outcome: str) -> None:
         """A turn ended."""
         self._metrics.worker_turns.labels(outcome=outcome, **self._by_turn).inc()
-
-    def called(self) -> None:
-        """A model call begins."""
-        self._calls.inc()
 
     def answered(self, seconds: float) -> None:
         """A model call ended, with or without a reply."""
         ids = tracing.ids() if tracing.is_recording() else None
         self._seconds.observe(seconds, {"trace_id": ids[0]} if ids else None)
-
-    def added(self, seconds: float) -> None:
-        """What was added to a model's time, from taking a turn until its reply was accepted."""
-        self._overhead.observe(seconds)
-
-    def late(self) -> None:
-        """A model was called for a turn that was no longer open when its reply came."""
-        self._late.inc()
-
-    def retried(self) -> None:
-        """A call within a model call failed, and is made again."""
-        self._retries.inc()
 
     def failed(self, kind: str) -> None:
         """A model call failed."""

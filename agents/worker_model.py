@@ -59,15 +59,11 @@ class WorkerModel:
 
     async def look(self) -> None:
         """Look whether the model's server is there, if it has one: `no_server` says it then."""
-        look = getattr(self._equipment.model, "look", None)
-        if look is not None:
-            await look()
+        await self._let("look")
 
     async def prepare(self) -> None:
         """Let the model learn of its server before the first turn, if it wants to."""
-        prepare = getattr(self._equipment.model, "prepare", None)
-        if prepare is not None:
-            await prepare()
+        await self._let("prepare")
 
     async def look_at_tools(self) -> None:
         """Look whether the tool servers start: `no_tools` says it then, and so does the next announcement. It may take
@@ -127,6 +123,10 @@ class WorkerModel:
 
     async def aclose(self) -> None:
         """Close the model."""
-        close = getattr(self._equipment.model, "aclose", None)
-        if close is not None:
-            await close()
+        await self._let("aclose")
+
+    async def _let(self, do: str) -> None:
+        """Let the model do what not every model can."""
+        method = getattr(self._equipment.model, do, None)
+        if method is not None:
+            await method()

@@ -17,7 +17,6 @@ import msgspec
 
 from parley.agents.command.program import Failed, Printed, extract_text, run
 from parley.agents.context import RawReply, Shown
-from parley.agents.endpoint import prices
 from parley.agents.endpoint.prices import Price
 from parley.agents.model.base import (
     Completion,
@@ -29,6 +28,7 @@ from parley.agents.model.base import (
 )
 from parley.agents.openai import reply_schema
 from parley.agents.openai.held_schema import schema_of
+from parley.agents.openai.options import given_price, number, text
 from parley.agents.prompts import prompting
 from parley.agents.secrets import scrub
 from parley.agents.still_open import before_request
@@ -65,19 +65,16 @@ class CommandModel:
             if name not in OPTIONS:
                 raise ModelMisconfigured(f"options.{name}: no such option; a command takes {', '.join(OPTIONS)}")
         self._argv = _argv(options.get("command"), environ)
-        self._out = _text(options, "out")
+        self._out = text(options, "out")
         names = _texts(options.get("variables", []), "variables")
         self._environment = {n: environ[n] for n in (*_VARIABLES, *names) if n in environ} | {"TERM": "dumb"}
         self.name = Path(self._argv[0]).name
-        self.family = _text(options, "family") or self.name
-        self.record = Path(record) if (record := _text(options, "record")) else None
-        self._seconds = _number(options, "reply_s", _SECONDS, 0.05, 86_400)
-        self._most_bytes = int(_number(options, "reply_bytes", _BYTES, 10_000, 1_000_000_000))
-        self._places = asyncio.Semaphore(int(_number(options, "concurrency", _AT_ONCE, 1, 10_000)))
-        given = [prices.check(f"options.{n}", options[n]) for n in OPTIONS[-2:] if options.get(n) is not None]
-        if len(given) == 1:
-            raise ModelMisconfigured("options.usd_per_million_input: a price is two numbers, only one is given")
-        self._price = Price(input=given[0], output=given[1]) if given else None
+        self.family = text(options, "family") or self.name
+        self.record = Path(record) if (record := text(options, "record")) else None
+        self._seconds = number(options, "reply_s", 0.05, 86_400) or _SECONDS
+        self._most_bytes = int(number(options, "reply_bytes", 10_000, 1_000_000_000) or _BYTES)
+        self._places = asyncio.Semaphore(int(number(options, "concurrency", 1, 10_000) or _AT_ONCE))
+        self._price = given_price(options)
         price = self._price or Price()
         self.usd_per_million_input, self.usd_per_million_output = price.input, price.output
 
@@ -99,9 +96,9 @@ class CommandModel:
             raise ModelRefused(shown.error)
         while True:
             prompt = _prompt(shown, repair)
-            text = "\n\n".join(str(message["content"]) for message in prompt.messages)
+            words = "\n\n".join(str(message["content"]) for message in prompt.messages)
             try:
-                printed = await self._run(shown, text)
+                printed = await self._run(shown, words)
             except Failed as error:
                 if not error.started:
                     raise ModelMisconfigured(f"{self.name}: {error.why}", usage) from None
@@ -119,16 +116,10 @@ class CommandModel:
                 tell_retrying(emit, "the reply could not be used")
                 continue
             emit(answer)
-            here = {
-                "repaired": repair is not None,
-                "extracted": how is reply_schema.How.EXTRACTED,
-                "estimated": True,
-                "unpriced": self._price is None,
-            }
-            flags = (*(flag for flag, is_so in here.items() if is_so), *sorted(notes), *prompt.flags)
+            flags = (*reply_schema.flags_of(how, usage, repair is not None, notes), *prompt.flags)
             return Completion(body=body, usage=usage, flags=flags, raw=RawReply(text=answer))
 
-    async def _run(self, shown: Shown, text: str) -> Printed:
+    async def _run(self, shown: Shown, words: str) -> Printed:
         async with self._places:
             await before_request()
             left_s = self._seconds
@@ -136,7 +127,7 @@ class CommandModel:
                 until_s = (shown.deadline_ns - time.time_ns()) / 1e9
                 left_s = max(0.0, min(left_s, until_s - min(1.0, until_s * 0.05)))
             return await run(
-                self._argv, text, environment=self._environment, seconds=left_s, most_bytes=self._most_bytes
+                self._argv, words, environment=self._environment, seconds=left_s, most_bytes=self._most_bytes
             )
 
     def _used(self, prompt: prompting.Prompt, printed: str) -> Usage:
@@ -174,20 +165,6 @@ def _texts(value: Any, name: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) and "\0" not in item for item in value):
         raise ModelMisconfigured(f"options.{name}: expected a list of texts")
     return tuple(value)
-
-
-def _text(options: Mapping[str, Any], name: str) -> str:
-    value = options.get(name, "")
-    if not isinstance(value, str):
-        raise ModelMisconfigured(f"options.{name}: got {value!r}, expected a text")
-    return value.strip()
-
-
-def _number(options: Mapping[str, Any], name: str, usual: float, low: float, high: float) -> float:
-    value = options.get(name, usual)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise ModelMisconfigured(f"options.{name}: got {value!r}, allowed is {low:g} to {high:g}")
-    return float(value)
 
 
 def make(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> CommandModel:

@@ -76,79 +76,40 @@ class ServerAnswer(msgspec.Struct, kw_only=True):
         return self.text + "".join(call.name + call.arguments for call in self.calls)
 
 
-class _Whole(msgspec.Struct, gc=False):
-    choices: msgspec.Raw = _NOTHING
-    usage: msgspec.Raw = _NOTHING
-    error: msgspec.Raw = _NOTHING
-    model: msgspec.Raw = _NOTHING
-    id: msgspec.Raw = _NOTHING
+def _fields(*names: str) -> Any:
+    """A type with these fields of an object, each as it came; others are skipped."""
+    return msgspec.defstruct("Fields", [(name, msgspec.Raw, _NOTHING) for name in names], gc=False)
 
 
-class _Choices(msgspec.Struct, array_like=True, gc=False):
-    """A list, of which the first item is taken."""
-
-    first: msgspec.Raw = _NOTHING
-
-
-class _Choice(msgspec.Struct, gc=False):
-    message: msgspec.Raw = _NOTHING
-    delta: msgspec.Raw = _NOTHING
-    text: msgspec.Raw = _NOTHING
-    finish_reason: msgspec.Raw = _NOTHING
+def _items(most: int) -> Any:
+    """A type with the first items of a list; others are skipped."""
+    fields = [(f"c{n}", msgspec.Raw, _NOTHING) for n in range(most)]
+    return msgspec.defstruct("Items", fields, array_like=True, gc=False)
 
 
-class _Message(msgspec.Struct, gc=False):
-    content: msgspec.Raw = _NOTHING
-    refusal: msgspec.Raw = _NOTHING
-    reasoning_content: msgspec.Raw = _NOTHING
-    reasoning: msgspec.Raw = _NOTHING
-    tool_calls: msgspec.Raw = _NOTHING
-
-
-class _Call(msgspec.Struct, gc=False):
-    index: msgspec.Raw = _NOTHING
-    id: msgspec.Raw = _NOTHING
-    function: msgspec.Raw = _NOTHING
-    extra_content: msgspec.Raw = _NOTHING
-
-
-class _Piece(msgspec.Struct, gc=False):
-    """A part of a content that came as a list."""
-
-    type: msgspec.Raw = _NOTHING
-    text: msgspec.Raw = _NOTHING
-    value: msgspec.Raw = _NOTHING
-    content: msgspec.Raw = _NOTHING
-    thinking: msgspec.Raw = _NOTHING
-    reasoning: msgspec.Raw = _NOTHING
-    summary: msgspec.Raw = _NOTHING
-
-
-class _Function(msgspec.Struct, gc=False):
-    name: msgspec.Raw = _NOTHING
-    arguments: msgspec.Raw = _NOTHING
-
-
-class _Usage(msgspec.Struct, gc=False):
-    prompt_tokens: msgspec.Raw = _NOTHING
-    completion_tokens: msgspec.Raw = _NOTHING
-    total_tokens: msgspec.Raw = _NOTHING
-    completion_tokens_details: msgspec.Raw = _NOTHING
-    prompt_tokens_details: msgspec.Raw = _NOTHING
-    prompt_cache_hit_tokens: msgspec.Raw = _NOTHING
-    cached_tokens: msgspec.Raw = _NOTHING
-    cache_read_input_tokens: msgspec.Raw = _NOTHING
-    cache_creation_input_tokens: msgspec.Raw = _NOTHING
-    cost: msgspec.Raw = _NOTHING
-
-
-class _Details(msgspec.Struct, gc=False):
-    reasoning_tokens: msgspec.Raw = _NOTHING
-    cached_tokens: msgspec.Raw = _NOTHING
-
-
-class _Error(msgspec.Struct, gc=False):
-    message: msgspec.Raw = _NOTHING
+_ITEMS = _items(MOST_CALLS)
+_CHOICES = _items(1)
+_WHOLE = _fields("choices", "usage", "error", "model", "id")
+_CHOICE = _fields("message", "delta", "text", "finish_reason")
+_MESSAGE = _fields("content", "refusal", "reasoning_content", "reasoning", "tool_calls")
+_CALL = _fields("index", "id", "function", "extra_content")
+_FUNCTION = _fields("name", "arguments")
+_PIECE = _fields("type", "text", "value", "content", "thinking", "reasoning", "summary")
+"""A part of a content that came as a list."""
+_USAGE = _fields(
+    "prompt_tokens",
+    "completion_tokens",
+    "total_tokens",
+    "completion_tokens_details",
+    "prompt_tokens_details",
+    "prompt_cache_hit_tokens",
+    "cached_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "cost",
+)
+_DETAILS = _fields("reasoning_tokens", "cached_tokens")
+_ERROR = _fields("message")
 
 
 def decode(data: bytes | bytearray, kind: type[_T], what: str) -> _T:
@@ -161,12 +122,6 @@ def decode(data: bytes | bytearray, kind: type[_T], what: str) -> _T:
         raise BadBody(f"{what} is not JSON") from None
     except RecursionError:
         raise BadBody(f"{what} is nested too deeply: the limit is {sys.getrecursionlimit():,} levels") from None
-
-
-_ITEMS: Any = msgspec.defstruct(
-    "_ITEMS", [(f"c{n}", msgspec.Raw, _NOTHING) for n in range(MOST_CALLS)], array_like=True, gc=False
-)
-"""A list, of which the first items are taken."""
 
 
 class _Made(msgspec.Struct, gc=False):
@@ -201,22 +156,22 @@ class Reading:
             No JSON object, an error that the server reports, or more text than is taken.
         """
         try:
-            body = decode(data, _Whole, what)
+            body = decode(data, _WHOLE, what)
         except msgspec.ValidationError:
             raise BadBody("the server's answer holds no completion") from None
         if b"".join(memoryview(body.error)[:40].tobytes().split()) not in _EMPTY:
             raise Failed(without_key(self._error_text(body.error), self._key), bytes(body.error))
-        self._count(_part(body.usage, _Usage))
+        self._count(_part(body.usage, _USAGE))
         if not self.answer.id:
             self.answer.id = self._name(body.id)
             self.answer.model = self.answer.model or self._name(body.model)
-        choices = _part(body.choices, _Choices)
-        choice = _part(choices.first, _Choice) if choices is not None else None
+        choices = _part(body.choices, _CHOICES)
+        choice = _part(choices.c0, _CHOICE) if choices is not None else None
         if choice is None:
             return ""
         self.answer.finish = (_part(choice.finish_reason, str) or self.answer.finish)[:100]
-        delta = _part(choice.delta, _Message)
-        message = delta or _part(choice.message, _Message) or _Message(content=choice.text)
+        delta = _part(choice.delta, _MESSAGE)
+        message = delta or _part(choice.message, _MESSAGE) or _MESSAGE(content=choice.text)
         refusal, (text, within) = _part(message.refusal, str) or "", _content(message.content)
         reasoning_content = "".join(_content(message.reasoning_content)).encode("utf-8", "replace")
         beside = "".join(_content(message.reasoning)) + within
@@ -260,11 +215,11 @@ class Reading:
         arguments are whole, and any other goes on with the last. What is no stream has one item for each call."""
         listed = _part(raw, _ITEMS)
         for part in () if listed is None else msgspec.structs.astuple(listed):
-            call = _part(part, _Call)
+            call = _part(part, _CALL)
             if call is None:
                 continue
             place, id = _part(call.index, int), (_part(call.id, str) or "")[:200]
-            function = _part(call.function, _Function) or _Function()
+            function = _part(call.function, _FUNCTION) or _FUNCTION()
             name, text = (_part(function.name, str) or "")[:_MOST_NAME], _part(function.arguments, str)
             arguments = _object(function.arguments) if text is None else text.encode("utf-8", "replace")
             built = self._calls[-1] if place is None and not id and self._calls else self._places.get(place or 0)
@@ -282,14 +237,13 @@ class Reading:
                 built.extra = _object(call.extra_content) or built.extra
 
     def _name(self, raw: msgspec.Raw) -> str:
-        """A name that the server gives; a key in it is hidden."""
         return scrub(_part(raw, str) or "", self._key)[:_MOST_NAME]
 
     def _error_text(self, error: msgspec.Raw) -> str:
-        fields = _part(error, _Error)
+        fields = _part(error, _ERROR)
         return _part(error, str) or (_part(fields.message, str) if fields is not None else None) or ""
 
-    def _count(self, usage: _Usage | None) -> None:
+    def _count(self, usage: Any) -> None:
         if usage is None:
             return
         counts = [_part(n, int) for n in (usage.prompt_tokens, usage.completion_tokens)]
@@ -301,23 +255,22 @@ class Reading:
         if cost is not None and 0 <= cost < 1e6:
             self.answer.cost_usd = cost
 
-    def _count_thought(self, usage: _Usage) -> None:
+    def _count_thought(self, usage: Any) -> None:
         """Some servers count what was thought beside the completion's tokens: only their total holds it."""
-        details = _part(usage.completion_tokens_details, _Details) or _Details()
-        thought = _part(details.reasoning_tokens, int) or 0
+        details = _part(usage.completion_tokens_details, _DETAILS) or _DETAILS()
         answer = self.answer
         assert answer.input_tokens is not None and answer.output_tokens is not None
-        answer.thought_tokens = thought if 0 <= thought < 1e12 else 0
+        answer.thought_tokens = _tokens(details.reasoning_tokens)
         total = _part(usage.total_tokens, int)
         if answer.thought_tokens and total == answer.input_tokens + answer.output_tokens + answer.thought_tokens:
             answer.output_tokens += answer.thought_tokens
 
-    def _count_cached(self, usage: _Usage) -> None:
+    def _count_cached(self, usage: Any) -> None:
         """What the server had in its cache. A gateway to Anthropic's own interface may pass its counts on as they are:
         what was read from the cache, or written to it, then stands beside the prompt's tokens."""
         answer = self.answer
         assert answer.input_tokens is not None and answer.output_tokens is not None
-        details = _part(usage.prompt_tokens_details, _Details) or _Details()
+        details = _part(usage.prompt_tokens_details, _DETAILS) or _DETAILS()
         read, written = _tokens(usage.cache_read_input_tokens), _tokens(usage.cache_creation_input_tokens)
         beside = read + written
         total = _part(usage.total_tokens, int)
@@ -352,7 +305,7 @@ def _content(raw: msgspec.Raw, deep: int = _LEVELS) -> tuple[str, str]:
     if listed is not None:
         read = [_content(item, deep - 1) for item in msgspec.structs.astuple(listed) if item]
         return "".join(text for text, _ in read), "".join(thought for _, thought in read)
-    piece = _part(raw, _Piece)
+    piece = _part(raw, _PIECE)
     if piece is None:
         return "", ""
     if deep == _LEVELS and not piece.type:  # an answer that a server has read already

@@ -112,7 +112,6 @@ async def ask(model: Model, shown: Shown, emit: Emit, computed: Completion, ever
         body=body,
         usage=completion.usage,
         flags=tuple(dict.fromkeys((*computed.flags, *completion.flags))),
-        first_token_s=completion.first_token_s,
     )
 
 

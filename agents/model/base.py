@@ -123,8 +123,6 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     flags: tuple[str, ...] = ()
     """What the transcript shows beside it: `repaired`, `extracted`, `estimated`, `unpriced`, `cut`, `injection`."""
-    first_token_s: float | None = None
-    """Seconds until the first text came; None: it did not come in pieces."""
     raw: RawReply | None = None
     """What it said word for word, if the turn may go on after it."""
     found: tuple[LookUpResult, ...] = ()
@@ -133,6 +131,16 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):
     def json(self) -> Json:
         """The body as it goes into `Reply.body`."""
         return self.body if isinstance(self.body, msgspec.Raw) else raw(self.body)
+
+
+class AroundModel:
+    """A model around another: what it does not have itself is the other's."""
+
+    def __init__(self, model: "Model") -> None:
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
 
 
 class Model(Protocol):

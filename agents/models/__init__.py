@@ -4,7 +4,6 @@ The path, `module:attribute`, names a factory `options -> Model`, or an agent th
 (parley.agents.models.function).
 """
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,8 +74,9 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
         from parley.agents.models import recorded
 
         return recorded.make(settings)
-    factory = _brought(name) if ":" not in name else _imported(name)
-    from parley.agents.models.function import Agent  # prompts: for who names such a model alone
+    from parley.agents.models.function import Agent, imported  # prompts: for who names such a model alone
+
+    factory = _brought(name) if ":" not in name else imported("model", name)
 
     if not callable(factory):
         raise ModelMisconfigured(
@@ -86,15 +86,6 @@ def make_model(name: str, options: Mapping[str, Any] | None = None, environ: Map
     if lacking := [attribute for attribute in PARTS if not hasattr(model, attribute)]:
         raise ModelMisconfigured(f"model: {name!r} made a {type(model).__name__}, which has no {', '.join(lacking)}")
     return model
-
-
-def _imported(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except Exception as error:  # whatever the operator's module raises
-        why = error if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
-        raise ModelMisconfigured(f"model: {name!r} cannot be imported: {why}") from error
 
 
 def _brought(name: str) -> Any:

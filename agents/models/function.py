@@ -149,7 +149,6 @@ class Agent:
         self.__name__, self.__doc__ = function.__name__, function.__doc__
 
     def __call__(self, turn: Turn) -> Coroutine[Any, Any, Any]:
-        """The function's own answer."""
         return self.function(turn)
 
     def hears(self, kind: str, channel: str = "public") -> Callable[[React], React]:
@@ -320,16 +319,21 @@ def agent(
     return decorate
 
 
-def import_agent(path: str) -> Agent:
-    """The agent that `module:function` names, looked for in the working folder, too. Raises ModelMisconfigured."""
+def imported(what: str, path: str) -> Any:
+    """What `module:attribute` names. Raises ModelMisconfigured."""
     module, _, attribute = path.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
     try:
-        agent = getattr(importlib.import_module(module), attribute)
+        return getattr(importlib.import_module(module), attribute)
     except Exception as error:  # whatever the operator's module raises
         why = error if isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {error}"
-        raise ModelMisconfigured(f"agent {path!r} cannot be imported: {why}") from error
+        raise ModelMisconfigured(f"{what} {path!r} cannot be imported: {why}") from error
+
+
+def import_agent(path: str) -> Agent:
+    """The agent that `module:function` names, looked for in the working folder, too. Raises ModelMisconfigured."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    agent = imported("agent", path)
     if not isinstance(agent, Agent):
         raise ModelMisconfigured(f"agent {path!r} is no agent: write @parley.agent(role=...) over the function")
     return agent

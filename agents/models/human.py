@@ -351,7 +351,6 @@ def _value(kind: inspect.Type, text: str) -> Any:
 
 
 def _json(text: str) -> Any:
-    """The JSON value that a text is; else the text."""
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:

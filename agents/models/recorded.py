@@ -13,12 +13,12 @@ anew when the file is played, in the folder as it is then, and their results are
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from parley.agents.context import Shown
-from parley.agents.model.base import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded
+from parley.agents.model.base import AroundModel, Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded
 from parley.bus.files.plain import read_plain
 from parley.schemas.turn import Usage
 from parley.schemas.wire import Json, Undecodable, compact, decode, encode
@@ -118,19 +118,13 @@ def _step(body: bytes, shown: Shown) -> Any:
         return decode(body, shown.steps.end)
 
 
-class Recorder:
+class Recorder(AroundModel):
     """Passes every turn on to another model, and appends its replies to a file. Several workers may share the file."""
 
     def __init__(self, model: Model, path: Path) -> None:
-        self._model = model
+        super().__init__(model)
         self._path = path
         self._count = TurnCount()
-        self.name = model.name
-        self.family = model.family
-        self.metered = model.metered
-        self.usd_per_million_input = model.usd_per_million_input
-        self.usd_per_million_output = model.usd_per_million_output
-        self.steps = bool(getattr(model, "steps", False))
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """The other model's reply, recorded.
@@ -146,7 +140,7 @@ class Recorder:
             key=key_of(shown),
             nth=nth,
             step=shown.step,
-            language=self.steps,
+            language=bool(getattr(self, "steps", False)),
             body=compact(completion.json()),
             usage=completion.usage,
             flags=completion.flags,
@@ -159,17 +153,11 @@ class Recorder:
             raise ModelMisconfigured(why, completion.usage) from error
         return completion
 
-    async def aclose(self) -> None:
-        """Close the other model."""
-        close = getattr(self._model, "aclose", None)
-        if close is not None:
-            await close()
-
 
 def recording(model: Model) -> Model:
     """The model, in a Recorder if its options name a file for its replies."""
     path: Path | None = getattr(model, "record", None)
-    return model if path is None else Recorder(model, path)
+    return model if path is None else cast(Model, Recorder(model, path))
 
 
 def load(path: Path) -> dict[Place, RecordedReply]:

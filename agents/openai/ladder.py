@@ -13,9 +13,8 @@ An endpoint that refuses the field, or ignores it, is asked for calls in a struc
 
 import asyncio
 import logging
-import re
 import time
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
@@ -41,7 +40,7 @@ from parley.agents.openai.providers import NAMES, Rung
 from parley.agents.openai.refusals import Action
 from parley.agents.openai.request_body import request_body
 from parley.agents.openai.tool_calls import ToolNames, echoed
-from parley.agents.openai.trials import RefusedRequest, Trials
+from parley.agents.openai.trials import TOOLS, RefusedRequest, Trials
 from parley.agents.prompts import prompting
 from parley.agents.protocols import kind_of
 from parley.agents.secrets import scrub
@@ -61,13 +60,6 @@ _TELLS_S = 0.5
 """Seconds before the end of a turn in which no try begins any more, so that its reason still arrives."""
 _MARGIN = 64
 """Tokens of a window that are left to what a server puts around a prompt."""
-_TOOLS = "tools"
-"""Name of a lesson, and the field: the endpoint takes no tools."""
-_TOOL_WORDS = ("tool", "function", "thought_signature", "reasoning_content", "jinja", "role")
-_TOOLS_THEMSELVES = re.compile(r"tool(?!_call)|function")
-_SLIP = "tool_use_failed"
-"""Code of an error that is about one call which the model wrote, and not about the request."""
-_TOOL_STATUS = frozenset({400, 404, 405, 422, 500, 501})
 _AGAIN = frozenset({408, 409, 425, 429})
 
 
@@ -102,7 +94,6 @@ class StructuredCall:
         self._lowest = max(Rung)
         self._prompt: prompting.Prompt | None = None
         self._names = ToolNames(shown.steps.tools.offered if shown.steps is not None else ())
-        self._tools_refused = False
         self._under_way = False
         self._heard = bytearray()
         self._beside = 0
@@ -168,7 +159,6 @@ class StructuredCall:
                 body=body,
                 usage=self.usage,
                 flags=self._flags(read_as, repair),
-                first_token_s=answer.first_token_s,
                 raw=RawReply(text=answer.text),
             )
 
@@ -176,7 +166,7 @@ class StructuredCall:
         """Whether tools are called in the endpoint's own field in this turn. A step that came in a text says that it
         shows them to nobody: then the turn goes on so."""
         steps = self._shown.steps
-        if steps is None or self._tools_refused or _TOOLS in self._trials.known.dropped:
+        if steps is None or TOOLS in self._trials.known.dropped:
             return False
         last = steps.did[-1].raw if steps.did else None
         return not steps.did or (last is not None and bool(last.calls))
@@ -215,14 +205,12 @@ class StructuredCall:
         return None if tokens is msgspec.UNSET else tokens - self.usage.input_tokens - self.usage.output_tokens
 
     def _is_spent(self) -> bool:
-        """Whether nothing is left for another call."""
         left, prompt = self._left(), 0 if self._prompt is None else self._prompt.input_tokens
         short = left is not None and left < prompt + self._beside + min(self._shown.caps.output_tokens, LEAST_ANSWER)
         return short or self.usage.calls >= self._shown.caps.calls
 
     def _called(self, answer: ServerAnswer, repair: prompting.Repair | None) -> Completion:
-        """A step of calls in the endpoint's own field."""
-        self._model.memory.heeded_tools()
+        self._model.memory.heeded(TOOLS)
         note = reply_schema.without_thought(answer.text)
         body = asking(self._shown.reply, [self._names.call(call) for call in answer.calls], note)
         raw = RawReply(text=body.summary, calls=tuple(map(echoed, answer.calls)), reasoning=answer.reasoning)
@@ -230,7 +218,6 @@ class StructuredCall:
             body=body,
             usage=self.usage,
             flags=self._flags(reply_schema.How.PLAIN, repair),
-            first_token_s=answer.first_token_s,
             raw=raw,
         )
 
@@ -246,7 +233,7 @@ class StructuredCall:
         try:
             step, how = reply_schema.parse(text, steps.step)
             if step.end() is None:
-                if self._model.memory.ignored_tools():
+                if self._model.memory.ignored(TOOLS, drop=TOOLS):
                     self._log("tools are ignored, from now on they are called in a text")
                 return step, how
         except reply_schema.Unusable:
@@ -276,7 +263,6 @@ class StructuredCall:
         return prompting.Repair(reply=answer.text, error=why)
 
     def _reasoning(self) -> int:
-        """What it may think in the next call."""
         known, cap = self._trials.known, self._shown.caps.reasoning_tokens
         wanted = self._options.reasoning_tokens if known.reasoning_tokens is None else known.reasoning_tokens
         return min(wanted, self._most_reasoning(), wanted if cap is msgspec.UNSET else cap)
@@ -348,11 +334,10 @@ class StructuredCall:
         """This turn goes on with the lower rung; later ones, when it was so twice in a row."""
         if lower < rung:
             self._lowest = lower
-            again = self._model.memory.ignored(rung, lower)
+            again = self._model.memory.ignored(rung, rung=lower)
             self._log(f"{NAMES[rung]} is ignored, from now on {NAMES[lower]}" if again else f"{NAMES[rung]} is ignored")
 
     def _bounds(self) -> bool:
-        """Whether the schema carries ranges and lengths."""
         return self._options.preset.bounds and BOUNDS not in self._trials.known.dropped
 
     def _body(self, rung: Rung, schema: dict[str, Any], native: bool) -> dict[str, Any]:
@@ -360,7 +345,7 @@ class StructuredCall:
         assert self._prompt is not None
         more: dict[str, Any] = {}
         if native:
-            more[_TOOLS] = self._names.listed
+            more[TOOLS] = self._names.listed
             if shown.tools is None:
                 more["tool_choice"] = "none"
         return request_body(
@@ -483,7 +468,6 @@ class StructuredCall:
         if error.text:
             await self._again(error.why, error.retry_after_s)
             return
-        self._learn_of_tools(error, body)
         self._give_up(error)
         loading = refusals.is_loading(error)
         if error.within and error.status == 400 and not self._repeated and not error.code:
@@ -505,7 +489,6 @@ class StructuredCall:
         return ModelMisconfigured(f"{why}. What it asks for may be set with {_setting(error)}")
 
     def _give_up(self, error: Rejected) -> None:
-        """Raise what no other request would mend, with the setting that would."""
         stop = refusals.stop(error)
         if stop is not None:
             kind = {Action.CREDIT: ModelUnavailable, Action.FILTER: ModelRefused}.get(stop, ModelMisconfigured)
@@ -528,29 +511,6 @@ class StructuredCall:
             self._log(f"refused ({error.why}), going on {words}")
             self._refused = error
             raise _AskAgain
-        if _TOOLS in body and error.status in _TOOL_STATUS and error.status < 500:
-            self._without_tools(error, "in this turn")
-
-    def _learn_of_tools(self, error: Rejected, body: dict[str, Any]) -> None:
-        """Raise `_AskAgain` if a request with tools is to be made without them. A refusal that names no tools may still
-        be about them or about what follows from them, if nothing else is known of it: that concerns this turn alone."""
-        if _TOOLS not in body or error.status not in _TOOL_STATUS or refusals.is_too_large(error):
-            return
-        message, memory = error.message.lower(), self._model.memory
-        if "tool_choice" in body and "tool_choice" in message:
-            self._log("tool_choice is refused, and left out from now on")
-            memory.learn(drop="tool_choice")
-            raise _AskAgain
-        if any(word in message for word in _TOOL_WORDS):
-            lasts = "response_format" not in body and error.code != _SLIP and _TOOLS_THEMSELVES.search(message)
-            if lasts:
-                memory.learn(drop=_TOOLS)
-            self._without_tools(error, "from now on" if lasts else "in this turn")
-
-    def _without_tools(self, error: Rejected, since: str) -> NoReturn:
-        self._log(f"a request with tools is refused ({error.status}), {since} they are called in a text")
-        self._tools_refused = True
-        raise _AskAgain
 
     async def _again(self, why: str, asked_s: float | None, loading: bool = False) -> None:
         """Wait before another try; for a model that is being loaded, as long as the turn has time. Raises
@@ -574,13 +534,7 @@ class StructuredCall:
 
     def _flags(self, how: reply_schema.How, repair: prompting.Repair | None) -> tuple[str, ...]:
         assert self._prompt is not None
-        here = {
-            "repaired": repair is not None,
-            "extracted": how is reply_schema.How.EXTRACTED,
-            "estimated": self.usage.estimated,
-            "unpriced": bool(self.usage.unpriced),
-        }
-        return (*(flag for flag, is_so in here.items() if is_so), *sorted(self._notes), *self._prompt.flags)
+        return (*reply_schema.flags_of(how, self.usage, repair is not None, self._notes), *self._prompt.flags)
 
     def _log(self, what: str, level: int = _NOTED) -> None:
         _LOGGER.log(level, "%s, seat %s, %s: %s", self._model.name, self._shown.seat, self._shown.kind, what)

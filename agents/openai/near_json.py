@@ -18,7 +18,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _DEEPEST = 64
 
 
-class NotNear(ValueError):
+class _NotNear(ValueError):
     """It is no object. `at`: where that was seen."""
 
     def __init__(self, at: int) -> None:
@@ -26,10 +26,13 @@ class NotNear(ValueError):
         super().__init__(f"no object: {at}")
 
 
-def near_object(text: str, at: int) -> tuple[dict[str, Any], int]:
-    """The object that begins there, and where it ends. What is no number (NaN) is null. Raises NotNear."""
-    value, end = _object(text, at, 0)
-    return value, end
+def near_object(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
+    """The object that begins there, and where it ends. What is no number (NaN) is null. None: there is none; then how
+    far one has looked."""
+    try:
+        return _object(text, at, 0)
+    except _NotNear as error:
+        return None, error.at
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
@@ -45,16 +48,16 @@ def _value(text: str, at: int, depth: int) -> tuple[Any, int]:
             whole = number[0].lstrip("+-").isdigit()
             return int(number[0]) if whole else float(number[0]), number.end()
         except ValueError:  # more digits than an int may have
-            raise NotNear(at) from None
+            raise _NotNear(at) from None
     word = _WORD.match(text, at + (text[at : at + 1] == "-"))
     if word is None or word[0].lower() not in _WORDS:
-        raise NotNear(at)
+        raise _NotNear(at)
     return _WORDS[word[0].lower()], word.end()
 
 
 def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
     if depth > _DEEPEST:
-        raise NotNear(at)
+        raise _NotNear(at)
     found: dict[str, Any] = {}
     at = _blank(text, at + 1)
     while text[at : at + 1] != "}":
@@ -63,10 +66,10 @@ def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
         elif word := _WORD.match(text, at):
             key, at = word[0], word.end()
         else:
-            raise NotNear(at)
+            raise _NotNear(at)
         at = _blank(text, at)
         if text[at : at + 1] != ":":
-            raise NotNear(at)
+            raise _NotNear(at)
         found[key], at = _value(text, _blank(text, at + 1), depth)
         at = _comma(text, at, "}")
     return found, at + 1
@@ -74,7 +77,7 @@ def _object(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
 
 def _list(text: str, at: int, depth: int) -> tuple[list[Any], int]:
     if depth > _DEEPEST:
-        raise NotNear(at)
+        raise _NotNear(at)
     found: list[Any] = []
     at = _blank(text, at + 1)
     while text[at : at + 1] != "]":
@@ -90,7 +93,7 @@ def _comma(text: str, at: int, end: str) -> int:
     if text[at : at + 1] == ",":
         return _blank(text, at + 1)
     if text[at : at + 1] != end:
-        raise NotNear(at)
+        raise _NotNear(at)
     return at
 
 
@@ -120,4 +123,4 @@ def _text(text: str, at: int) -> tuple[str, int]:
             continue
         pieces.append(_ESCAPES.get(escape, escape if escape in "\"'\\/“”" else "\\" + escape))
         at += 2
-    raise NotNear(at)
+    raise _NotNear(at)

@@ -98,20 +98,21 @@ def parse(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) 
             near = difflib.get_close_matches(str(name), NAMES, 1)
             hint = f"did you mean {near[0]}?" if near else "known: " + ", ".join(NAMES)
             raise ModelMisconfigured(f"options.{name}: no such option; {hint}")
-    chosen = provider(_text(options, "provider") or ("openai_compatible" if options.get("base_url") else "openai"))
-    base_url = _base_url(_text(options, "base_url"), chosen)
+    chosen = provider(text(options, "provider") or ("openai_compatible" if options.get("base_url") else "openai"))
+    base_url = _base_url(text(options, "base_url"), chosen)
     preset = preset_of(chosen, base_url)
-    model = _text(options, "model") or preset.model
+    model = text(options, "model") or preset.model
     if not model:
         raise ModelMisconfigured("options.model: which model? Name one here or in LLM_MODEL")
-    structured = _text(options, "structured")
+    structured = text(options, "structured")
     if structured and structured not in RUNGS:
         raise ModelMisconfigured(f"options.structured: got {structured!r}, allowed are {', '.join(RUNGS)}")
     extra = options.get("extra", {})
     if not isinstance(extra, dict):
         raise ModelMisconfigured("options.extra: expected a mapping")
+    usual, reasoning = ReplyLimits(), number(options, "reasoning_tokens", 0, 1_000_000)
     key, names = _key(options, chosen, os.environ if environ is None else environ)
-    state, record = _text(options, "state"), _text(options, "record")
+    state, record = text(options, "state"), text(options, "record")
     return EndpointOptions(
         provider=chosen,
         preset=preset,
@@ -119,21 +120,25 @@ def parse(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) 
         base_url=base_url,
         api_key=key,
         key_names=names,
-        temperature=_number(options, "temperature", 0.0, preset.highest_temperature),
-        concurrency=int(_number(options, "concurrency", 1, 10_000) or 8),
-        silence_s=_number(options, "silence_s", 0.05, 86_400) or 120.0,
-        limits=_limits(options),
+        temperature=number(options, "temperature", 0.0, preset.highest_temperature),
+        concurrency=int(number(options, "concurrency", 1, 10_000) or 8),
+        silence_s=number(options, "silence_s", 0.05, 86_400) or 120.0,
+        limits=ReplyLimits(
+            reply_s=number(options, "reply_s", 0.05, 86_400) or usual.reply_s,
+            reply_bytes=int(number(options, "reply_bytes", 10_000, 1_000_000_000) or usual.reply_bytes),
+        ),
         highest_rung=RUNGS[structured] if structured else preset.rung,
-        reasoning_tokens=_reasoning(options),
+        reasoning_tokens=REASONING_TOKENS if reasoning is None else int(reasoning),
         price=_price(options, model, preset),
-        family=_text(options, "family"),
+        family=text(options, "family"),
         extra=extra,
         state=Path(state) if state else None,
         record=Path(record) if record else None,
     )
 
 
-def _text(options: Mapping[str, Any], name: str) -> str:
+def text(options: Mapping[str, Any], name: str) -> str:
+    """A text among options; empty: it is not there. Raises ModelMisconfigured where it is none."""
     value = options.get(name, "")
     if isinstance(value, Path):
         return str(value)
@@ -142,26 +147,14 @@ def _text(options: Mapping[str, Any], name: str) -> str:
     return value.strip()
 
 
-def _number(options: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
+def number(options: Mapping[str, Any], name: str, low: float, high: float) -> float | None:
+    """A number among options; None: it is not there. Raises ModelMisconfigured outside of `low` to `high`."""
     value = options.get(name)
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ModelMisconfigured(f"options.{name}: got {value!r}, allowed is {low:g} to {high:g}")
     return float(value)
-
-
-def _limits(options: Mapping[str, Any]) -> ReplyLimits:
-    usual = ReplyLimits()
-    return ReplyLimits(
-        reply_s=_number(options, "reply_s", 0.05, 86_400) or usual.reply_s,
-        reply_bytes=int(_number(options, "reply_bytes", 10_000, 1_000_000_000) or usual.reply_bytes),
-    )
-
-
-def _reasoning(options: Mapping[str, Any]) -> int:
-    number = _number(options, "reasoning_tokens", 0, 1_000_000)
-    return REASONING_TOKENS if number is None else int(number)
 
 
 def _base_url(address: str, chosen: str) -> str:
@@ -189,7 +182,7 @@ def _key(options: Mapping[str, Any], chosen: str, environ: Mapping[str, str]) ->
         raise ModelMisconfigured(
             "options.api_key: keys do not belong in agent files; set LLM_API_KEY, or name a variable in key_variable"
         )
-    named = _text(options, "key_variable")
+    named = text(options, "key_variable")
     names = (named,) if named else (*preset_of(chosen).keys, "LLM_API_KEY")
     if key is None:
         key = key_from(names, environ)
@@ -199,21 +192,20 @@ def _key(options: Mapping[str, Any], chosen: str, environ: Mapping[str, str]) ->
     return key, names
 
 
+def given_price(options: Mapping[str, Any]) -> Price | None:
+    """The price among options; None: there is none. Raises ModelMisconfigured where it is no price, or half of one."""
+    names = ("usd_per_million_input", "usd_per_million_output")
+    given = [prices.check(f"options.{name}", options[name]) for name in names if options.get(name) is not None]
+    if len(given) == 1:
+        missing = next(name for name in names if options.get(name) is None)
+        raise ModelMisconfigured(f"options.{missing}: a price is two numbers, only the other one is given")
+    return Price(input=given[0], output=given[1]) if given else None
+
+
 def _price(options: Mapping[str, Any], model: str, preset: Preset) -> Price | None:
     """The price given, else the one of the table; a model on a machine of one's own costs nothing."""
-    fields = {"input": "usd_per_million_input", "output": "usd_per_million_output"}
-    prices_given = {
-        short: prices.check(f"options.{name}", options[name])
-        for short, name in fields.items()
-        if options.get(name) is not None
-    }
     cached = options.get("usd_per_million_cached")
     own = None if cached is None else prices.check("options.usd_per_million_cached", cached)
-    table = prices.load(Path(_text(options, "prices"))) if options.get("prices") else prices.shipped()
-    if len(prices_given) == 1:
-        missing = next(name for short, name in fields.items() if short not in prices_given)
-        raise ModelMisconfigured(f"options.{missing}: a price is two numbers, only the other one is given")
-    price = Price(**prices_given) if prices_given else prices.price_of(model, table)
-    if price is None:
-        price = Price() if preset.local else None
+    table = prices.load(Path(text(options, "prices"))) if options.get("prices") else prices.shipped()
+    price = given_price(options) or prices.price_of(model, table) or (Price() if preset.local else None)
     return price if price is None or own is None else msgspec.structs.replace(price, cached=own)

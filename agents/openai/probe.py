@@ -67,11 +67,8 @@ def with_lesson(old: LearnedLimits, *, rung: Rung | None = None, drop: str = "",
 
 
 _KNOWN: dict[tuple[str, str], LearnedLimits] = {}
-_DOUBTED: dict[tuple[str, str], tuple[Rung, Rung]] = {}
-"""What the last reply looked like: (the rung that seemed ignored, the one to go on with)."""
-
-_TOOLS_DOUBTED: set[tuple[str, str]] = set()
-"""Where calls came in a text though tools were given in their own field."""
+_DOUBTED: dict[tuple[tuple[str, str], Any], dict[str, Any]] = {}
+"""What seemed to be ignored in the last reply that could tell: the lesson that it would be."""
 
 
 class Memory:
@@ -100,33 +97,19 @@ class Memory:
         counts = self._now() - learned.at_s < KEPT_S and learned.version == self._version
         return learned if counts else LearnedLimits()
 
-    def ignored(self, rung: Rung, lower: Rung) -> bool:
-        """A reply looked as if the server ignored a rung. Once may be the model's slip: it is a lesson where the reply
+    def ignored(self, what: Any, **lesson: Any) -> bool:
+        """A reply looked as if the server ignored this. Once may be the model's slip: it is a lesson where the reply
         before it looked the same. Whether it is one."""
-        again = _DOUBTED.pop(self._key, None) == (rung, lower)
+        again = _DOUBTED.pop((self._key, what), None) == lesson
         if again:
-            self.learn(rung=lower)
+            self.learn(**lesson)
         else:
-            _DOUBTED[self._key] = rung, lower
+            _DOUBTED[self._key, what] = lesson
         return again
 
-    def heeded(self, rung: Rung) -> None:
-        """A reply was in the form that this rung asks for."""
-        if _DOUBTED.get(self._key, (None,))[0] is rung:
-            del _DOUBTED[self._key]
-
-    def ignored_tools(self) -> bool:
-        """Calls came in a text though tools were given in their own field. As with rungs, twice in a row is a
-        lesson."""
-        again = self._key in _TOOLS_DOUBTED
-        if again:
-            self.learn(drop="tools")
-        _TOOLS_DOUBTED.add(self._key)
-        return again
-
-    def heeded_tools(self) -> None:
-        """Tools were called in their own field."""
-        _TOOLS_DOUBTED.discard(self._key)
+    def heeded(self, what: Any) -> None:
+        """A reply was in the form that was asked for."""
+        _DOUBTED.pop((self._key, what), None)
 
     def learn(self, **lessons: Any) -> None:
         """Keep lessons beside what is known (`with_lesson`). A file that cannot be written is no harm: it is learned
@@ -145,4 +128,3 @@ def forget() -> None:
     """Drop what this process learned; files stay."""
     _KNOWN.clear()
     _DOUBTED.clear()
-    _TOOLS_DOUBTED.clear()

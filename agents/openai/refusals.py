@@ -37,6 +37,8 @@ class Action(StrEnum):
     """Fewer tokens in all."""
     FIELD = auto()
     """A field of the request is left out."""
+    NO_TOOLS = auto()
+    """Tools are called in a text. It may be about what follows from calls, and not about tools."""
     LOWER_RUNG = auto()
     NO_SYSTEM = auto()
     STREAM = auto()
@@ -59,6 +61,7 @@ _OUTPUT = (
 )
 _NO = r"(?:not|n't|un(?:supported|known|recognized|expected)|invalid|forbidden|only|disabled|must|cannot)"
 _WORDS: tuple[tuple[Action, tuple[str, ...]], ...] = (
+    (Action.NO_TOOLS, (r"tool|function|thought_signature|reasoning_content|jinja|role",)),
     (Action.AFFORD, (r"fewer max_tokens", r"can only afford")),
     (
         Action.STREAM,
@@ -296,7 +299,7 @@ def _matching(text: str) -> tuple[tuple[Action, re.Match[str]], ...]:
 
 
 def _first(refusal: Rejected) -> Action | None:
-    return next((action for action, _ in matching(refusal) if action is not Action.FIELD), None)
+    return next((action for action, _ in matching(refusal) if action not in (Action.FIELD, Action.NO_TOOLS)), None)
 
 
 def limit_in(refusal: Rejected, asked: int, *, output: bool = False, own: int = 0) -> int | None:

@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from parley.agents.openai.near_json import NotNear, near_object
+from parley.agents.openai.near_json import near_object
+from parley.schemas.turn import Usage
 
 _TAG = r"(?:seed:|antml:)?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection|scratchpad|analysis)"
 _OPENED = re.compile(
@@ -31,7 +32,6 @@ _TOKENS = re.compile(r"(?:\s*(?:<\|[a-z_]{1,30}\|>|<\|im_end\|>|</s>))+\s*\Z", r
 _END = 200
 """Characters of a text that are searched for that: white space without end is not gone through again and again."""
 _HALF = re.compile("[\ud800-\udfff]")
-_HALF_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF_TOLD = "a text holds half of a character (an escape \\ud800 to \\udfff alone): write the character itself"
 _KEPT = ("type", "enum", "const", "format")
 _BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "maxItems")
@@ -56,6 +56,17 @@ class How(Enum):
     """The text was one JSON object and nothing else."""
     EXTRACTED = "extracted"
     """It was taken out of prose or a fence: the server did not hold the model to JSON."""
+
+
+def flags_of(how: How, usage: Usage, repaired: bool, notes: set[str]) -> tuple[str, ...]:
+    """What a transcript shows beside a reply, before what its prompt says."""
+    here = {
+        "repaired": repaired,
+        "extracted": how is How.EXTRACTED,
+        "estimated": usage.estimated,
+        "unpriced": bool(usage.unpriced),
+    }
+    return (*(flag for flag, is_so in here.items() if is_so), *sorted(notes))
 
 
 class Unusable(Exception):
@@ -167,21 +178,16 @@ def parse(text: str, reply: Any, notes: set[str] | None = None, thought: str = "
         return _read(body, reply, notes)
     except Unusable:
         if not body and (thought.strip() or text.strip()):
-            among = _last_resort(thought or text, reply)
+            try:
+                among = _read((thought or text).strip(), reply, set())
+            except Unusable:
+                raise Unusable("the reply is empty") from None
             notes.add(REASONED)
             return among
         around = _around(text, reply)
         if around is None:
             raise
         return around, How.EXTRACTED
-
-
-def _last_resort(thought: str, reply: Any) -> tuple[Any, How]:
-    """The reply among thoughts. Raises Unusable."""
-    try:
-        return _read(thought.strip(), reply, set())
-    except Unusable:
-        raise Unusable("the reply is empty") from None
 
 
 def _around(text: str, reply: Any) -> Any:
@@ -207,8 +213,6 @@ def _read(body: str, reply: Any, notes: set[str]) -> tuple[Any, How]:
     try:
         value = msgspec.json.decode(body.encode("utf-8", "replace"))
     except (msgspec.DecodeError, RecursionError):
-        if _is_half(body):
-            raise Unusable(_HALF_TOLD, is_json=True, complete=True) from None
         return extract(body, reply), How.EXTRACTED
     rescaled = _from_percent(value, reply)
     if rescaled is not None:
@@ -251,17 +255,6 @@ def _scaled(value: Any, node: dict[str, Any], percents: list[float]) -> Any:
     return value
 
 
-def _is_half(text: str) -> bool:
-    """Whether it is one JSON object that lacks nothing but the other half of a character."""
-    if _HALF_ESCAPED.search(text) is None:
-        return False
-    try:
-        value = json.loads(text)
-        return isinstance(value, dict) and _has_half(value)
-    except (ValueError, RecursionError):
-        return False
-
-
 def _has_half(value: Any) -> bool:
     r"""Whether a text in it cannot be written down: `\ud800` without the escape that belongs to it."""
     return bool(_HALF.search(json.dumps(value, ensure_ascii=False)))
@@ -269,16 +262,15 @@ def _has_half(value: Any) -> bool:
 
 def extract(text: str, reply: Any) -> Any:
     """The last valid reply among the objects in prose. Raises Unusable."""
-    found: list[Any] = []
-    why = "there is no JSON object in the reply" if text else "the reply is empty"
+    found, why = None, "there is no JSON object in the reply" if text else "the reply is empty"
     for value, _, _ in _objects(text):
         try:
-            found = [_convert(value, reply)]
+            found = _convert(value, reply)
         except msgspec.ValidationError as error:
             why = str(error)
-    if not found:
+    if found is None:
         raise Unusable(why)
-    return found[0]
+    return found
 
 
 def _objects(text: str) -> list[tuple[Any, int, int]]:
@@ -292,7 +284,7 @@ def _objects(text: str) -> list[tuple[Any, int, int]]:
             value, end = decoder.raw_decode(text, at)
         except json.JSONDecodeError as error:
             scanned += error.pos - at
-            value, end = _nearly(text, at)
+            value, end = near_object(text, at)
             scanned += end - at
         except (ValueError, RecursionError):
             value, end = None, at + 1
@@ -304,24 +296,15 @@ def _objects(text: str) -> list[tuple[Any, int, int]]:
     return found
 
 
-def _nearly(text: str, at: int) -> tuple[Any, int]:
-    """What is nearly JSON there, and where it ends; None, and how far one has looked."""
-    try:
-        return near_object(text, at)
-    except NotNear as error:
-        return None, error.at
-
-
 def _convert(value: Any, reply: Any) -> Any:
     """The value as a reply: as it is, else what is inside it, with numbers that came as texts, and without a null that
     stands for what may be left out. Raises msgspec.ValidationError, which tells of the value as it is."""
     try:
         return _as_is(value, reply, strict=True)
     except msgspec.ValidationError as error:
-        full = _full_schema(reply)
         for inner in _inside(value):
             try:
-                return _as_is(_without_nulls(inner, full, full.get("$defs", {})), reply, strict=False)
+                return _as_is(inner, reply, strict=False)
             except msgspec.ValidationError:
                 continue
         raise error from None
@@ -348,28 +331,13 @@ def _inside(value: Any) -> list[Any]:
     return found
 
 
-def _without_nulls(value: Any, node: dict[str, Any], defs: dict[str, Any]) -> Any:
-    """A copy without the fields that came as null and may be left out."""
-    if "$ref" in node:
-        node = defs[node["$ref"].rpartition("/")[2]]
-    if isinstance(value, dict) and "properties" in node:
-        fields, needed = node["properties"], node.get("required", ())
-        return {
-            k: _without_nulls(v, fields.get(k, {}), defs)
-            for k, v in value.items()
-            if v is not None or k in needed or "anyOf" in fields.get(k, {})
-        }
-    if isinstance(value, list) and isinstance(node.get("items"), dict):
-        return [_without_nulls(v, node["items"], defs) for v in value]
-    return value
-
-
 def _as_is(value: Any, reply: Any, *, strict: bool) -> Any:
     full = _full_schema(reply)
     try:
         if _has_half(value):
             raise msgspec.ValidationError(_HALF_TOLD)
-        return msgspec.convert(_unpair(value, full, full.get("$defs", {})), reply, strict=strict)
+        fitted = _fitted(value, full, full.get("$defs", {}), nulls=strict)
+        return msgspec.convert(fitted, reply, strict=strict)
     except RecursionError as error:
         raise msgspec.ValidationError("nested too deeply") from error
 
@@ -386,16 +354,21 @@ def _needed(reply: Any) -> frozenset[str]:
     return frozenset(whole.get("required", ()))
 
 
-def _unpair(value: Any, node: dict[str, Any], defs: dict[str, Any]) -> Any:
-    """Maps that came as lists of {key, value} as maps; everything else as it is."""
+def _fitted(value: Any, node: dict[str, Any], defs: dict[str, Any], *, nulls: bool) -> Any:
+    """A copy with maps for lists of {key, value}, and without `nulls` in fields that may be left out."""
     if "$ref" in node:
         node = defs[node["$ref"].rpartition("/")[2]]
     if isinstance(value, dict):
-        fields = node.get("properties", {})
-        return {k: _unpair(v, fields[k], defs) if k in fields else v for k, v in value.items()}
+        fields, needed = node.get("properties", {}), node.get("required", ())
+        stays = nulls or "properties" not in node
+        return {
+            k: _fitted(v, fields.get(k, {}), defs, nulls=nulls)
+            for k, v in value.items()
+            if stays or v is not None or k in needed or "anyOf" in fields.get(k, {})
+        }
     if isinstance(value, list):
         if node.get("type") == "object" and all(isinstance(v, dict) and set(v) == {"key", "value"} for v in value):
             return {str(v["key"]): v["value"] for v in value}
         items = node.get("items")
-        return [_unpair(v, items, defs) for v in value] if isinstance(items, dict) else value
+        return [_fitted(v, items, defs, nulls=nulls) for v in value] if isinstance(items, dict) else value
     return value

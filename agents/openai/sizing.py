@@ -92,7 +92,6 @@ async def _json(endpoint: Endpoint, path: str, body: dict[str, Any] | None = Non
 
 
 def _listed(answer: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """The objects of a list; what is none is left out."""
     entries = answer.get(name)
     return [m for m in entries if isinstance(m, Mapping)] if isinstance(entries, list) else []
 

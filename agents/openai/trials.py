@@ -37,8 +37,17 @@ _BOUND_WORDS = re.compile(
 )
 _REFUSED = frozenset({400, 404, 413, 422})
 """Statuses that lead down the lattice whatever their text says."""
-_HEARD = _REFUSED | {402, 403, 429, 500, 501}
+_HEARD = _REFUSED | {402, 403, 405, 429, 500, 501}
 """Statuses whose text is listened to."""
+
+
+TOOLS = "tools"
+"""Name of a lesson, and the field: the endpoint takes no tools."""
+_OF_TOOLS = _REFUSED - {413} | {405, 500, 501}
+_TOOLS_THEMSELVES = re.compile(r"tool(?!_call)|function", re.I)
+_IN_TEXT = "with tools called in a text"
+_SLIP = "tool_use_failed"
+"""Code of an error that is about one call which the model wrote, and not about the request."""
 
 
 class RefusedRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,11 +107,11 @@ class Trials:
         return ""
 
     def worked(self) -> None:
-        """An answer came: remember what led to it."""
+        """An answer came: remember what led to it. What does not last holds for this turn."""
         for step in self._steps:
             if step.cured and step.lasts:
                 self._memory.learn(**step.lesson)
-        self._steps.clear()
+        self._steps = [step for step in self._steps if not step.lasts]
 
     def _ways(self, refusal: Rejected, sent: RefusedRequest) -> Iterator[tuple[str, dict[str, Any], bool]]:
         """(in words, the lesson, whether it lasts): first what the text says, then down the lattice."""
@@ -111,8 +120,13 @@ class Trials:
                 if refusal.status >= 500 and action in (Action.FIELD, Action.OTHER_TOKENS_FIELD):
                     continue
                 yield from self._way(action, found.string, refusal, sent)
-        if refusal.status not in _REFUSED:
-            return
+        if refusal.status in _REFUSED:
+            yield from self._down(refusal, sent)
+        if TOOLS in sent.body and refusal.status in _OF_TOOLS and refusal.status < 500:
+            yield _IN_TEXT, {"drop": TOOLS}, False
+
+    def _down(self, refusal: Rejected, sent: RefusedRequest) -> Iterator[tuple[str, dict[str, Any], bool]]:
+        """The lattice."""
         if refusal.status == 413:
             yield from _shorter(refusal, sent, True)
         for name in _optional(sent, self._options):
@@ -139,6 +153,13 @@ class Trials:
             field = next((name for name in _OTHER_FIELD if name in body), "")
             if field and field in text and _SAYS_NO.search(text):
                 yield f"with {_OTHER_FIELD[field]}", {"tokens_field": _OTHER_FIELD[field]}, True
+        elif action is Action.NO_TOOLS:
+            if TOOLS not in body or refusal.status not in _OF_TOOLS or refusals.is_too_large(refusal):
+                return
+            if "tool_choice" in body and "tool_choice" in text.lower():
+                yield "without tool_choice", {"drop": "tool_choice"}, True
+            themselves = _TOOLS_THEMSELVES.search(text) is not None and refusal.code != _SLIP
+            yield _IN_TEXT, {"drop": TOOLS}, themselves and "response_format" not in body
         elif action is Action.FIELD:
             for name in _optional(sent, self._options):
                 if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text, re.I):

@@ -122,7 +122,6 @@ def _id(step: int, call: int) -> str:
 
 
 def _text(did: PastStep, most: int | None) -> str:
-    """What the model said, with its calls as a part of it."""
     if did.raw is not None and did.raw.text and not did.raw.calls and most is None:
         return did.raw.text
     fields = {name: value for name, value in msgspec.to_builtins(did.reply).items() if value not in (None, "", [], ())}
@@ -158,7 +157,6 @@ def _cut(text: str, most: int | None) -> str:
 
 
 def _all(message: dict[str, Any]) -> str:
-    """Everything in a message that is sent as text."""
     text = message.get("content") or ""
     if "tool_calls" in message:
         text += msgspec.json.encode(message["tool_calls"]).decode() + message.get("reasoning_content", "")

@@ -39,6 +39,7 @@ from parley.agents.prompts.templates import (
     without_fields,
 )
 from parley.agents.protocols import kind_of
+from parley.agents.text.inside import texts
 from parley.agents.text.tokens import estimate, first_tokens
 from parley.agents.tools.steps import function_names
 from parley.agents.turn_kinds.settled import settled
@@ -156,7 +157,6 @@ def build(
 
 
 def _first(shown: Shown, asked_for: str, boundary: Callable[[], str], room: int | None, native: bool) -> Prompt:
-    """The first two messages."""
     fence = shown.boundary if _BOUNDARY.fullmatch(shown.boundary) else boundary()
     others: Texts = [_post(shown, o.body) for o in shown.others]
     pieces = _Pieces(shown, fence, template(shown.protocol, shown.kind), asked_for, others, native)
@@ -219,9 +219,9 @@ def _untrusted_texts(shown: Shown, documents: list[str]) -> Iterator[str]:
     yield from (d.name for d in shown.documents)
     yield from documents
     for other in shown.others:
-        yield from _texts(other.body)
-    yield from _texts(shown.brief)
-    yield from _texts(_offered(shown))
+        yield from texts(other.body)
+    yield from texts(shown.brief)
+    yield from texts(_offered(shown))
 
 
 def _offered(shown: Shown) -> tuple[Any, ...]:
@@ -309,7 +309,6 @@ class _Pieces:
         ]
 
     def _background(self) -> Iterator[str]:
-        """What was found before, in its fence, as far as it is shown."""
         if not self._shown.background:
             return
         text = first_tokens(self._shown.background, self._shown.caps.input_tokens // _BEFORE)
@@ -317,7 +316,6 @@ class _Pieces:
         yield self._fence("what the earlier session found", "", text, len(self._shown.background))
 
     def _refusal(self) -> str:
-        """Why the last attempt was not accepted, and what it said."""
         shown = self._shown
         if not shown.error:
             return ""
@@ -332,7 +330,6 @@ class _Pieces:
         return other.passing or other.kind in self._kind.passing
 
     def _told_cut(self, others: Texts) -> str:
-        """The note on what did not fit."""
         kind = self._kind
         rounds = {o.round for o in self._shown.others if kind.sums_up and o.kind == kind.sums_up}
         gone = [o for o, text in zip(self._shown.others, others, strict=True) if text is None]
@@ -356,7 +353,6 @@ class _Pieces:
         return self._fence("note" if note else "post", label, text, of)
 
     def _brief(self) -> str:
-        """The state, unless it is empty."""
         text = _brief(self._shown)
         return "" if text in ("", "{}") else self._fence("state of the debate", "", text)
 
@@ -472,20 +468,6 @@ def untitled(schema: Any) -> Any:
 
 def _compact(value: Any) -> str:
     return msgspec.json.encode(value).decode()
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in a message."""
-    plain = msgspec.to_builtins(value)
-    stack = [plain]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict):
-            stack += [*item, *item.values()]
-        elif isinstance(item, list | tuple):
-            stack += item
 
 
 def _cut(texts: Sequence[str | None], tokens: int) -> Texts:

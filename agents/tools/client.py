@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from parley.agents.text.inside import texts
 from parley.agents.tools import launch
 from parley.agents.tools.allow import AllowList, Tool, ToolServer, filled
 from parley.agents.tools.errors import Errors
@@ -304,7 +305,7 @@ class Toolbox:
                 f"tool {call.tool[:100]!r} of {call.server} is not allowed: call the tools that you were told of"
             )
         arguments = _arguments(call.arguments)
-        if self._has_masked and any(MASK in text for text in _texts(arguments)):
+        if self._has_masked and any(MASK in text for text in texts(arguments)):
             raise CallRefused(f"{MASK!r} stands for a secret that is not shown: change the text around it alone")
         self._hold(tool, arguments)
         try:
@@ -359,7 +360,7 @@ class Toolbox:
         for name, value in arguments.items():
             if name in tool.text:
                 continue
-            for text in _texts(value):
+            for text in texts(value):
                 if name in tool.paths:
                     if "://" in text or text.startswith("file:"):
                         raise CallRefused(
@@ -412,19 +413,6 @@ def _arguments(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise CallRefused(f"arguments: expected a JSON object, this is {type(value).__name__}")
     return value
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Every text in a value, with its keys."""
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, dict):
-            stack += [*item, *item.values()]
-        elif isinstance(item, list):
-            stack += item
 
 
 def _text(result: Any) -> str:

@@ -38,7 +38,6 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     calls: tuple[ToolCall, ...]
     usage: Usage
     flags: tuple[str, ...]
-    first_token_s: float | None
     results: dict[str, str] = {}
     """Whole results of calls that their records hold a part of, by the name of a file."""
 
@@ -85,7 +84,6 @@ class Loop:
         self._usage = Usage()
         self._step_tokens = 0
         self._flags: dict[str, None] = {}
-        self._first: float | None = None
 
     def _begin(self) -> None:
         """Record and tell what of the tools is not there, before anything is paid."""
@@ -109,7 +107,6 @@ class Loop:
                     calls=tuple(self._calls),
                     usage=self._usage,
                     flags=tuple(self._flags),
-                    first_token_s=self._first,
                     results=self._results,
                 )
 
@@ -132,7 +129,6 @@ class Loop:
         self._usage += completion.usage
         self._step_tokens = completion.usage.input_tokens + completion.usage.output_tokens
         self._flags |= dict.fromkeys(completion.flags)
-        self._first = completion.first_token_s if self._first is None else self._first
         if not isinstance(completion.body, self._asks):
             return completion.body
         step: ToolStep = completion.body

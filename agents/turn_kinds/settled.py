@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args, get_origin
 import msgspec
 
 from parley.agents.context import Shown
+from parley.agents.text.inside import plain_values
 from parley.agents.turn_kinds.kit import Kind
 
 _CITATION = {"document", "quote"}
@@ -36,15 +37,9 @@ def settled(kind: Kind, shown: Shown) -> frozenset[str]:
 def document_names(shown: Shown) -> Iterable[str]:
     """Of the documents that the seat holds, and of those that others cite."""
     names = dict.fromkeys(d.name for d in shown.documents)
-    stack = [msgspec.to_builtins(o.body) for o in shown.others] + [msgspec.to_builtins(shown.brief)]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, dict):
-            if is_citation(item) and isinstance(item["document"], str):
-                names[item["document"]] = None
-            stack += item.values()
-        elif isinstance(item, list | tuple):  # to_builtins leaves tuples
-            stack += item
+    said = plain_values([*(o.body for o in shown.others), shown.brief])
+    cited = [item["document"] for item in said if isinstance(item, dict) and is_citation(item)]
+    names |= dict.fromkeys(name for name in cited if isinstance(name, str))
     return names
 
 

@@ -1,39 +1,24 @@
 """What a model is shown, and that a seat's next prompt begins with its last one."""
 
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import msgspec
 import pytest
 
-from parley.agents.context import CallResult, Other, PastStep, Shown, ToolLoop, Tools, laid_beside
+from parley.agents.context import CallResult, PastStep, Shown, ToolLoop, Tools, laid_beside
 from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.protocols import KITS, Kind, Kit, UnknownKind, kind_of, reply_schema
 from parley.agents.protocols.madp.kinds import STEPS
-from parley.agents.show_turn import MissingDocument, MissingPost, show
+from parley.agents.show_turn import ContextError, show
 from parley.agents.tools.client import Offered
-from parley.schemas.protocols.competition.messages import CaptainBrief, ConferBrief, Decision, Note, SpeechBrief
 from parley.schemas.protocols.consensus import PanelBrief, Position
-from parley.schemas.protocols.critic import (
-    Answer,
-    AnswerBrief,
-    CountersignBrief,
-    CritiqueBrief,
-    JudgeBrief,
-    PastObjection,
-    Raised,
-    RewriteBrief,
-    VerdictBrief,
-)
 from parley.schemas.protocols.maci.messages import BlindBrief, Span
 from parley.schemas.protocols.madp.work import Finding, WorkBrief
 from parley.schemas.routing import Message, Task
 from parley.schemas.turn import Caps, DocumentRef, ShownPost, Turn, Work
 from parley.schemas.wire import Undecodable, encode, raw
 from tests.llm.support import POSITION, asked
-from tests.protocols.competition.turns import me, said
-from tests.protocols.competition.turns import shown as competing
 from tests.protocols.consensus.simulate import document
 from tests.protocols.maci.turns import anchor, numbered, ruled, shares
 from tests.protocols.maci.turns import shown as debating
@@ -90,9 +75,9 @@ def _plain(w: Work) -> object:
 
 
 def test_what_is_missing_is_named() -> None:
-    with pytest.raises(MissingDocument, match=r"turn/name\.md"):
+    with pytest.raises(ContextError, match=r"turn/name\.md"):
         show(work(), work().turns[0], [])
-    with pytest.raises(MissingPost, match="post 77"):
+    with pytest.raises(ContextError, match="post 77"):
         show(work(), work(sees=(77,)).turns[0], [DOCUMENT])
     with pytest.raises(UnknownKind, match=r"'juggle'.*answer, approve, compare"):
         show(work(), work(kind="juggle").turns[0], [DOCUMENT])
@@ -148,49 +133,6 @@ def panelist() -> list[Shown]:
     ]
 
 
-def _critic(seat: str, kind: str, brief: Any, *posts: Any, documents: Sequence[Any] = ()) -> Shown:
-    kinds: dict[Any, str] = {Answer: "answer", Raised: "objection"}
-    others = tuple(Other(label="x", post=i, kind=kinds[type(p)], round=1, body=p) for i, p in enumerate(posts))
-    return Shown(
-        session="s", protocol="critic", question="A4 or letter?", seat=seat, role=seat, kind=kind, round=1,
-        brief=brief, reply=kind_of("critic", kind).reply, others=others, documents=tuple(documents),
-    )  # fmt: skip
-
-
-PAST = (PastObjection(number=1, round=1, text="Nothing was measured."),)
-ANSWERS = [Answer(answer=a, reasoning="It is so.", confidence=0.5) for a in ("A4", "Letter")]
-
-
-def answerer() -> list[Shown]:
-    """Afresh each time."""
-    briefs = (AnswerBrief(round=1), AnswerBrief(round=2, profile=PAST))
-    return [_critic("answerer", "answer", brief, documents=HELD) for brief in briefs]
-
-
-def critic() -> list[Shown]:
-    """It objects, objects to another answer, and takes its last look."""
-    return [
-        _critic("critic", "critique", CritiqueBrief(round=1), ANSWERS[0], documents=HELD),
-        _critic("critic", "critique", CritiqueBrief(round=2, profile=PAST), ANSWERS[1], documents=HELD),
-        _critic("critic", "countersign", CountersignBrief(), ANSWERS[1], documents=HELD),
-    ]
-
-
-def judge() -> list[Shown]:
-    """It rewrites, rules and writes the verdict."""
-    verdict = VerdictBrief(reason="stable", converged=True, profile=(), overturned_by=())
-    return [
-        _critic("judge", "rewrite", RewriteBrief()),
-        _critic(
-            "judge",
-            "judge",
-            JudgeBrief(round=1, order="answer_first", profile=(), objects=False),
-            ANSWERS[0],
-        ),
-        _critic("judge", "verdict", verdict, ANSWERS[1]),
-    ]
-
-
 def debater() -> list[Shown]:
     """It answers blind, and argues over a record that grows."""
     passages = numbered(("trees.md", "About bark. " * 40))
@@ -202,26 +144,6 @@ def debater() -> list[Shown]:
         debating("argue", anchor(("Ash", "Birch"), belief, cl=0.2), others=record[:3], round_=2),
         debating("argue", anchor(("Ash", "Birch"), shares(Ash=1.0), cl=0.2), others=record, round_=3),
     ]
-
-
-def captain() -> list[Shown]:
-    """It confers, decides who speaks, speaks itself, and decides again."""
-    own = me("pro_1", role="opens", mates=("pro_2",))
-    posts: list[Any] = [said("pro_1", "We open."), Note(text="pro_1: mine is the cost."), said("con_1", "We do not.")]
-    posts += [Decision(speaker="pro_1", direction="Press on."), said("pro_1", "Once more."), said("con_2", "No.")]
-    decides = CaptainBrief(
-        me=own, stage="Free", spoken={"pro_1": 0}, unspoken=("pro_1",), may=("pro_1",), words=150, seconds_left=99.0
-    )
-    speech = SpeechBrief(me=own, stage="Free", act="free", task="Speak.", words=150, direction="Press on.")
-    turns = [
-        competing(
-            "confer", ConferBrief(me=own, stage="Free", ahead=("pro_1 speaks",), turn=1, turns=1), others=posts[:1]
-        ),
-        competing("captain", decides, others=posts[:3]),
-        competing("speak", speech, others=posts[:3]),
-        competing("captain", decides, others=posts),
-    ]
-    return [msgspec.structs.replace(turn, documents=tuple(HELD)) for turn in turns]
 
 
 def expert() -> list[Shown]:
@@ -250,9 +172,7 @@ def text_of(prompt: Prompt) -> str:
     return "".join(m["content"] for m in prompt.messages)
 
 
-@pytest.mark.parametrize(
-    "turns", [panelist, answerer, critic, judge, debater, captain, expert], ids=lambda t: t.__name__
-)
+@pytest.mark.parametrize("turns", [panelist, debater, expert], ids=lambda t: t.__name__)
 def test_what_lasts_is_the_beginning_of_the_seats_next_prompt(turns: Any) -> None:
     prompts = [build(msgspec.structs.replace(turn, boundary=EDGE)) for turn in turns()]
     for before, after in pairwise(prompts):

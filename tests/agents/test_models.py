@@ -91,11 +91,6 @@ def test_contract_same_turn_same_reply(model: Model) -> None:
     assert one == two
 
 
-def test_a_stub_takes_its_options() -> None:
-    stub = make_model("tests.agents.test_models:Fixed", {"answer": "B"})
-    assert asyncio.run(stub.reply(asked(), lambda text: None)).body.answer == "B"
-
-
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
@@ -139,15 +134,9 @@ def test_turns_of_one_key_are_played_again_in_their_order(tmp_path: Path) -> Non
     assert [decode(completion.json(), Position).answer for completion in again] == ["A", "B", "A"]
 
 
-def test_a_kind_of_turn_without_a_method_is_refused_by_name() -> None:
-    dance = msgspec.structs.replace(turn_shown("q?"), kind="dance")
-    with pytest.raises(ModelRefused, match=r"'dance'.*'consensus'"):
-        asyncio.run(make_model("extractive").reply(dance, lambda text: None))
-
-
 def test_a_protocol_that_brings_no_method_is_refused_by_name() -> None:
     KITS.add("dances", Kit({"dance": Kind(brief=Position, reply=Position)}))
-    for protocol in ("dances", "unknown"):
+    for protocol in ("dances", "unknown", "consensus"):
         dance = msgspec.structs.replace(turn_shown("q?"), kind="dance", protocol=protocol)
         with pytest.raises(ModelRefused, match=rf"'dance'.*'{protocol}'"):
             asyncio.run(make_model("extractive").reply(dance, lambda text: None))

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley.agents import config
 from parley.agents.config import VARIABLES, environment, prefixes, resolve, unmet_wish, variables_of
 from parley.agents.endpoint import prices
 from parley.agents.experts import builtin as shipped_experts
@@ -88,19 +87,6 @@ def test_seat_over_role_over_global_over_file() -> None:
     assert options(base | layers)["model"] == "r"
 
 
-@pytest.mark.parametrize(
-    "queue, role, expected",
-    [
-        ("panelist_1", "panelist", ("PANELIST_1_", "PANELIST_", "")),
-        ("analyst", "analyst", ("ANALYST_", "")),
-        ("pro_2", "debater", ("PRO_2_", "PRO_", "DEBATER_", "")),
-        ("expert_sre", "expert", ("EXPERT_SRE_", "EXPERT_", "")),
-    ],
-)
-def test_prefixes_of_every_seat_and_role(queue: str, role: str, expected: tuple[str, ...]) -> None:
-    assert prefixes(queue, (role,)) == expected
-
-
 def test_seat_over_wish_over_role_over_global() -> None:
     loaded = load("expert_sre")
     assert loaded.expert is not None
@@ -129,10 +115,6 @@ def test_a_key_for_everybody_does_not_go_to_the_provider_of_a_wish() -> None:
 def test_no_shipped_expert_wishes_a_model() -> None:
     """Stacks of shipped experts alone do not read them to look for wishes."""
     assert not [spec.id for spec in shipped_experts() if spec.model]
-
-
-def test_without_variables_nothing_changes() -> None:
-    assert resolve(spec(), {}) == spec() and resolve(spec(), {"OPENAI_API_KEY": "k"}).model == "extractive"
 
 
 def test_a_file_that_names_another_model_is_overridden_by_its_seat_or_role_alone() -> None:
@@ -328,11 +310,6 @@ def test_a_level_that_wants_no_model_and_a_farther_one_that_names_one_do_not_con
         resolve(spec("analyst"), {**environ, "ANALYST_LLM_MODEL": "m"})
 
 
-def test_a_negative_price_alone_is_said_to_be_negative() -> None:
-    with pytest.raises(ModelMisconfigured, match=r"options\.usd_per_million_input: got -1, a price is not negative"):
-        parse({**URL, "usd_per_million_input": -1}, {})
-
-
 def test_the_shipped_example_names_every_variable_and_sets_none(tmp_path: Path) -> None:
     text = (ROOT / ".env.example").read_text()
     (tmp_path / ".env").write_text(text)
@@ -351,6 +328,9 @@ BAD: list[tuple[dict[str, str], str]] = [
     ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_API_KEY_FILE": "/k"}, "LLM_API_KEY and LLM_API_KEY_FILE are both set"),
     ({"LLM_MODEL": "m", "OPENAI_API_KEY_FILE": "/no/such"}, "OPENAI_API_KEY_FILE: .* cannot be read"),
     ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_TEMPERATURE": "warm"}, "LLM_TEMPERATURE: got 'warm'"),
+    ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_TEMPERATURE": "inf"}, "got 'inf', expected a finite number"),
+    ({"LLM_MODEL": "m", "LLM_API_KEY": f"{KEY}é"}, "LLM_API_KEY: a key has printable ASCII characters"),
+    ({"LLM_MODEL": "m", "LLM_API_KEY_FILE": "/dev/null"}, "LLM_API_KEY_FILE: the file that it names is"),
     ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_USD_PER_MILLION_INPUT": "-1"}, "LLM_USD_PER_MILLION_INPUT: got -1"),
 ]
 
@@ -375,7 +355,7 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({**URL, "base_url": "ftp://h"}, "options.base_url: got 'ftp://h'"),
     ({**URL, "api_key": KEY}, "keys do not belong in agent files"),
     ({**URL, "usd_per_million_input": 1}, "options.usd_per_million_output: a price is two numbers"),
-    ({**URL, "usd_per_million_input": -1, "usd_per_million_output": 1}, "options.usd_per_million_input: got -1"),
+    ({**URL, "usd_per_million_input": -1}, "options.usd_per_million_input: got -1, a price is not negative"),
     ({**URL, "key_variable": "NOT_SET_HERE"}, "set NOT_SET_HERE"),
     ({**URL, "prices": "/no/such.yaml"}, "prices: /no/such.yaml cannot be read"),
     ({"provider": "openai", "model": "m"}, "set OPENAI_API_KEY or LLM_API_KEY"),
@@ -452,7 +432,3 @@ def test_a_secret_shows_itself_nowhere() -> None:
         with pytest.raises(TypeError):
             fails(secret)
     assert scrub(f"a\x1b {KEY} https://h/x?key=1 Bearer abc.def", secret) == "a *** (address) ***"
-
-
-def test_variables_are_known_to_the_module() -> None:
-    assert {"LLM_PROVIDER", "LLM_MODEL", "LLM_API_KEY", "LLM_BASE_URL", "LLM_TEMPERATURE"} <= set(config.VARIABLES)

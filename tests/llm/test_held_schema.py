@@ -33,10 +33,6 @@ def properties(**more: Any) -> dict[str, Any]:
     return found
 
 
-def test_a_number_from_0_to_1_has_its_bounds() -> None:
-    assert properties()["confidence"] == {"type": "number", "minimum": 0, "maximum": 1}
-
-
 def test_only_a_document_that_is_there_can_be_named() -> None:
     held = properties(documents=[document("a.md", "A"), document("b.md", "B")])
     assert held["citations"]["items"]["properties"]["document"]["enum"] == ["a.md", "b.md"]
@@ -94,11 +90,6 @@ def test_the_form_of_a_kind_asks_for_fields_of_its_reply(protocol: str, kind: st
     without, held = (set(form_of(protocol, kind, documents=d)["properties"]) for d in (False, True))
     fields = {field.encode_name for field in msgspec.structs.fields(KITS[protocol].kinds[kind].reply)}
     assert without and without <= held <= fields
-
-
-@pytest.mark.parametrize("documents, fields", [(False, ALWAYS), (True, ALWAYS | {"citations", "abstains"})])
-def test_the_form_of_a_first_answer_is_what_its_turn_asks_for(documents: bool, fields: set[str]) -> None:
-    assert set(form_of("consensus", "answer", documents=documents)["properties"]) == fields
 
 
 def test_an_argument_that_moved_a_seat_stands_in_a_post_that_it_was_shown() -> None:

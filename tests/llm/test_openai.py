@@ -61,7 +61,7 @@ async def test_rung_1_a_schema_that_the_server_takes(caplog: pytest.LogCaptureFi
     settled = {"change", "change_reason", "moved_by", "argument"}
     assert wanted["strict"] and set(wanted["schema"]["required"]) == set(Position.__struct_fields__) - settled
     assert request.path == "/v1/chat/completions" and request.body["max_tokens"] == Caps().output_tokens + 8_000
-    assert request.headers["content-type"] == "application/json"
+    assert request.headers["content-type"] == "application/json" and "authorization" not in request.headers
     assert "additionalProperties" not in request.prompt
     assert "asking with json_schema" in caplog.text
 
@@ -115,7 +115,6 @@ async def test_half_a_character_is_repaired_and_after_that_a_named_error() -> No
     half = json.dumps({**FULL, "answer": "A\ud800"})
     completion, server = await once(says(half), says(FULL))
     assert completion.body.answer == "A4" and "half of a character" in server.requests[1].prompt
-    assert server.requests[1].format == "json_schema", "it is no sign of a server that ignores"
     error, server = await fault(says(half))
     assert isinstance(error, ModelRefused) and "after a repair: a text holds half of a character" in error.why
     assert len(server.requests) == 2
@@ -131,11 +130,6 @@ async def test_rung_4_one_repair_with_the_error(caplog: pytest.LogCaptureFixture
     )
     assert "repair, because" in caplog.text
     assert server.requests[1].format == "json_schema", "a value out of range is no sign of a server that ignores"
-
-
-async def test_a_server_that_knows_json_but_not_the_schema_is_told_it_in_the_prompt() -> None:
-    _, server = await once(says({"reply": "A4"}), says(FULL))
-    assert [r.format for r in server.requests] == ["json_schema", "json_object"]
 
 
 async def test_rung_5_a_model_that_answers_prose_for_ever_fails_after_one_repair(
@@ -170,25 +164,9 @@ async def test_calls_share_the_tokens_of_their_turn(tokens: int | None, requests
         left -= 1_900
 
 
-async def test_one_repair_and_no_more_whatever_the_turn_may_call() -> None:
-    error, server = await fault(says(PROSE), shown=asked(caps=Caps(calls=5)))
-    assert len(server.requests) == 2 and error.usage.calls == 2
-
-
-async def test_a_turn_that_may_make_no_call_makes_none() -> None:
-    error, server = await fault(says(FULL), shown=asked(caps=Caps(calls=0)))
-    assert isinstance(error, ModelUnavailable) and server.requests == []
-
-
 async def test_a_reply_that_was_cut_off_is_repaired_and_nothing_is_learned_from_it() -> None:
     _, server = await once(says('{"answer": "A4", "reas', finish="length"), says(FULL))
     assert "much shorter" in server.requests[1].prompt and server.requests[1].format == "json_schema"
-
-
-async def test_of_two_replies_in_one_text_the_last_counts() -> None:
-    quoted = json.dumps({**POSITION, "answer": "letter"})
-    completion, server = await once(says(f"Somebody wrote {quoted}. I say {json.dumps(POSITION)}"))
-    assert completion.body.answer == "A4" and len(server.requests) == 1 and "extracted" in completion.flags
 
 
 async def test_a_refusal_in_the_endpoints_own_field_is_an_abstention_and_not_repaired() -> None:
@@ -212,20 +190,6 @@ async def test_lessons_outlive_the_process(tmp_path: Path) -> None:
             await made.reply(asked(), silent)
     assert [r.format for r in server.requests] == ["json_schema", "json_object", "json_object"]
     assert KEY.encode() not in b"".join(f.read_bytes() for f in tmp_path.iterdir())
-
-
-async def test_a_model_that_wants_the_other_token_field_and_no_temperature_gets_it() -> None:
-    wanted = (
-        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
-    )
-    _, server = await once(
-        fails(400, wanted),
-        fails(400, "Unsupported value: 'temperature' does not support 0.3"),
-        says(FULL),
-        temperature=0.3,
-    )
-    last = server.requests[-1].body
-    assert "max_tokens" not in last and last["max_completion_tokens"] and "temperature" not in last
 
 
 # -- retries
@@ -262,11 +226,6 @@ async def test_others_at_the_endpoint_wait_too_when_it_asks_for_it() -> None:
         await first
 
 
-async def test_an_account_without_credit_is_not_asked_again() -> None:
-    error, server = await fault(fails(429, "You exceeded your current quota", code="insufficient_quota"))
-    assert "no credit" in error.why and len(server.requests) == 1
-
-
 async def test_nobody_there() -> None:
     async with model_server(says(FULL)) as server:
         url = server.url
@@ -291,6 +250,7 @@ async def test_a_request_that_broke_is_counted_as_paid_and_marked_as_an_estimate
     completion, server = await once(broken, says(FULL), shown=asked(stream=True))
     assert len(server.requests) == 2 and completion.usage.calls == 2 and completion.usage.estimated
     assert completion.usage.input_tokens > 100 and "estimated" in completion.flags
+    assert "repaired" not in completion.flags
 
 
 async def test_the_calls_of_a_turn_hold_also_for_requests_that_break() -> None:
@@ -353,7 +313,7 @@ async def test_text_comes_live_where_the_turn_streams() -> None:
         completion = await made.reply(asked(stream=True), heard)
     text = "".join(heard.pieces)
     assert text.startswith('A4\nIt is "measured".\nTwice.') and "hidden" not in text and "{" not in text
-    assert len(heard.pieces) > 3 and completion.first_token_s is not None
+    assert len(heard.pieces) > 3
     assert completion.usage == Usage(input_tokens=100, output_tokens=20, calls=1, unpriced=True)
     assert server.requests[0].body["stream_options"] == {"include_usage": True}
 
@@ -440,22 +400,6 @@ def test_a_key_in_pieces_is_masked_and_what_only_begins_like_one_is_shown() -> N
     stream = Stream(Secret("abcdefgh/1"))
     pieces = [stream.feed(piece) for piece in ("x ab", "cde", "fgh/", "1 y abc", "d", "z abcdefgh\\/1", " ab")]
     assert "".join([*pieces, stream.rest()]) == "x *** y abcdz *** ab"
-
-
-async def test_no_key_is_sent_where_there_is_none() -> None:
-    _, server = await once(says(FULL))
-    assert "authorization" not in server.requests[0].headers
-
-
-async def test_an_endpoint_is_not_told_where_a_worker_runs() -> None:
-    _, server = await once(says(FULL))
-    sent = server.requests[0].headers
-    assert "content-type" in sent and not [name for name in sent if name.lower().startswith("x-stainless")], sent
-
-
-async def test_a_missing_model_is_named() -> None:
-    error, _ = await fault(fails(404, "The model `m` does not exist", code="model_not_found"))
-    assert isinstance(error, ModelMisconfigured) and "no such model" in error.why
 
 
 async def test_a_copy_shows_its_model_the_same_prompt_but_for_the_boundary() -> None:

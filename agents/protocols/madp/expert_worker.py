@@ -125,7 +125,6 @@ async def _in_folder(
         body=msgspec.structs.replace(body, calls=tuple(_counted(c, ended) for c in body.calls), **saw),
         usage=ended.usage,
         flags=ended.flags,
-        first_token_s=ended.first_token_s,
     )
 
 
