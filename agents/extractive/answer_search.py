@@ -164,7 +164,7 @@ def _may_answer(question: ParsedQuestion, e: EvidenceSentence) -> bool:
         return not e.heading
     if question.negated and not _is_negated(e):
         return False
-    if (e.heading or _is_title(e.sentence.text)) and question.kind not in (NUMBER, DATE, YEAR):
+    if e.heading and question.kind not in (NUMBER, DATE, YEAR):
         return False
     if question.extreme and stem(question.extreme) not in e.sentence.stems and question.extreme not in e.sentence.words:
         return False
@@ -174,10 +174,6 @@ def _may_answer(question: ParsedQuestion, e: EvidenceSentence) -> bool:
 def _reports(question: ParsedQuestion, e: EvidenceSentence) -> bool:
     """Whether a sentence tells what somebody holds, or denies it, where the question does not ask for that."""
     return bool(_REPORTED.search(e.sentence.text)) and not _REPORTED.search(question.text)
-
-
-def _is_title(text: str) -> bool:
-    return text.isascii() and text.isupper()
 
 
 def as_answer(e: EvidenceSentence) -> str:

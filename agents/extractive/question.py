@@ -24,14 +24,12 @@ AUXILIARY = word_set(
     """should is are was were can could does do did will would has have had must may might shall isn't aren't doesn't
     don't didn't wasn't weren't shouldn't won't wouldn't can't couldn't hasn't haven't hadn't mustn't"""
 )
-MOST = word_set(
+EXTREME = word_set(
     """highest most largest biggest greatest longest tallest heaviest maximum more higher larger bigger greater longer
-    taller heavier dearer costlier"""
+    taller heavier dearer costlier lowest least fewest smallest shortest cheapest lightest minimum less lower fewer
+    smaller shorter cheaper lighter"""
 )
-LEAST = word_set(
-    """lowest least fewest smallest shortest cheapest lightest minimum less lower fewer smaller shorter cheaper
-    lighter"""
-)
+"""What asks for the most or the least of something."""
 NEGATORS = word_set(
     """not no never nor neither without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't wouldn't
     shouldn't couldn't hasn't haven't hadn't mustn't nobody nothing none except excluding unlike"""
@@ -71,27 +69,6 @@ _FORMS = (
     ),
     (WHY, r"\bwhy\b|\bwarum\b|\bwieso\b|\bpourquoi\b|\bpor qu[eé]\b|\bпочему\b|为什么|为何"),
 )
-_UNIT = r"(?<![^\W\d_])"
-"""No letter stands before it: `412m`, and not the end of `from`."""
-_LENGTHS = "miles?|km|kilomet\\w+|met(?:er|re)s?|m|cm|mm|yards?|feet|foot|inch(?:es)?|leagues?"
-_UNITS = (
-    (r"\bpercent(?:age)?\b", r"\d\s*(?:%|per ?cent)"),
-    (r"\bhow (?:hot|cold|warm)\b|\btemperature\b", r"\d\s*(?:°|degrees)"),
-    (r"\b(?:phone|telephone) number\b", r"\d[\d ()-]{6,}"),
-    (
-        r"\bhow much (?:is|was|are|were|does|did|do|would|will|money)\b.*|\b(?:price|cost)\b|\bcombien coûte",
-        r"[$€£]\s?\d|\d\s*(?:[$€£]|\w+ )?"
-        r"(?:dollars?|euros?|pounds?|francs?|cents?|USD|EUR|GBP)",
-    ),
-    (r"\bhow (?:far|high|tall|deep|wide)\b", rf"{_UNIT}(?:{_LENGTHS})\b"),
-    (
-        r"\bhow long\b",
-        rf"{_UNIT}(?:{_LENGTHS}|seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|decades?|centur\w+)\b",
-    ),
-    (r"\bhow heavy\b", rf"{_UNIT}(?:kg|kilo\w*|tons?|tonnes?|grams?|g|pounds?|lbs?|ounces?)\b"),
-    (r"\bhow old\b", r"\b(?:years?|aged?|old|months?|born)\b"),
-)
-"""What a question asks for, and what stands in an answer to it."""
 _IDLE = word_set(
     "which what who whom whose when where why how many much long often kind type name called year date vs versus"
 )
@@ -132,7 +109,7 @@ def read_question(text: str) -> ParsedQuestion:
         return ParsedQuestion(text, kind, tuple(dict.fromkeys(stems(subject(text, language), language))), language)
     text_words = [w.removesuffix("'s") for w in words(text)]
     terms = {stem(w): None for w in text_words if w not in STOP | AUXILIARY | _IDLE}
-    extreme = next((w for w in every if w in MOST or w in LEAST), "")
+    extreme = next((w for w in every if w in EXTREME), "")
     names = {stem(w.lower().removesuffix("'s")) for w in _PROPER.findall(text)} & terms.keys()
     read = ParsedQuestion(
         text, OPEN, tuple(terms), names=frozenset(names), negated=not NEGATORS.isdisjoint(every), extreme=extreme
@@ -146,14 +123,12 @@ def read_question(text: str) -> ParsedQuestion:
 
 
 def _unit(low: str) -> str:
-    """How many hours: `hours`; how much does it cost: money."""
+    """What stands beside the number of what is counted: of how many hours, `hours`."""
     counted = re.search(r"\bhow many (?:more |different |other )?(\w+)(?: (\w+))?", low)
-    if counted:
-        nouns = [w for w in counted.groups() if w and w not in STOP and w not in AUXILIARY]
-        noun = "|".join(rf"\b{re.escape(stem(w))}" for w in nouns)
-        between = r"(?:\W+\w+){0,3}\W+"
-        return rf"(?:{NUMERAL}){between}(?:{noun})|(?:{noun})\w*{between}(?:{NUMERAL})" if noun else ""
-    return next((unit for form, unit in _UNITS if re.search(form, low)), "")
+    nouns = [w for w in counted.groups() if w and w not in STOP and w not in AUXILIARY] if counted else []
+    noun = "|".join(rf"\b{re.escape(stem(w))}" for w in nouns)
+    between = r"(?:\W+\w+){0,3}\W+"
+    return rf"(?:{NUMERAL}){between}(?:{noun})|(?:{noun})\w*{between}(?:{NUMERAL})" if noun else ""
 
 
 def _options(text: str) -> tuple[str, ...]:
