@@ -13,7 +13,6 @@ from parley.client.errors import BadInput
 from parley.client.evidence import ReadEvidence, SentFile, read
 from parley.client.protocols import SETUPS, setup_of
 from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, Document
-from tests.parley.support import Front
 
 ROLES = ("panelist", "analyst")
 
@@ -158,15 +157,3 @@ def test_one_that_is_nowhere_is_refused_with_what_there_is(command: str, told: s
     with pytest.raises(BadInput, match="check") as refused:
         refuse(command)
     assert told in str(refused.value)
-
-
-@pytest.mark.slow
-def test_a_task_with_such_a_check_is_not_opened(tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "a.py").write_text("A = 1\n")
-    front = Front(tmp_path)
-    command = ("ask", "rename A", "--protocol", "madp", "--folder", str(project), "--plain")
-    code, out, err = front.run(*command, "--check", "nosuchprogram --x")
-    assert (code, out) == (2, "") and "no program 'nosuchprogram' is found on PATH" in err
-    front.assert_nothing_left()

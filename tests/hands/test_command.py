@@ -1,15 +1,11 @@
 """A turn that a command does: what it is told, what is taken of it, and what ends it."""
 
 import asyncio
-import os
-import signal
-import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
-import psutil
 import pytest
 from msgspec.structs import replace
 
@@ -24,9 +20,8 @@ from parley.schemas.routing import Task
 from tests.hands.stub import KEY, model, texts
 from tests.hands.support import APP, options, support, tiny, turn, work
 from tests.llm.support import silent
-from tests.support.engine import until
 from tests.support.experts import FolderArtifacts
-from tests.tools.support import ROOT, SPEC, Scripted, asked
+from tests.tools.support import SPEC, Scripted, asked
 
 pytestmark = [
     pytest.mark.skipif(bool(sandbox.unavailable()), reason=f"{sandbox.unavailable()}; `make install` says how"),
@@ -145,20 +140,6 @@ async def test_a_call_that_its_end_breaks_off_is_booked(tmp_path: Path) -> None:
     assert used.output_tokens == 20 + 4_000, "what it had asked for"
 
 
-@pytest.mark.slow
-async def test_spent_tokens_end_it_and_none_is_used_beyond_them(tmp_path: Path) -> None:
-    """Of many runs, each with another room, an agent that never ends by itself uses no token more than it may."""
-    forever = f"{FIX}; print('word ' * 700)"
-    most = [*range(1_000, 9_000, 400)]
-    for tokens in most:
-        with model(lambda _b, _n: {"text": forever, "output": 40}) as server:
-            done = await turn(tiny(server, limits=TurnLimits(tokens=tokens)), tmp_path, calls=100)
-        used = done.done.usage
-        assert used.input_tokens + used.output_tokens == server.counted <= tokens
-        assert "HTTP 402" in done.work.output and "+print(1)" in done.work.diff
-    assert len(most) == 20
-
-
 async def test_one_that_goes_on_after_its_tokens_are_spent_is_ended(tmp_path: Path) -> None:
     stubborn = """
 import os, time, urllib.request
@@ -187,44 +168,6 @@ async def test_long_output_is_kept_beside_the_log(tmp_path: Path) -> None:
     assert call.result.startswith("exit 0\n\n") and call.result.endswith("the end") and len(call.result) <= 2_000
     assert results is not None and isinstance(call.whole, str)
     assert unpack_archive(await done.artifacts.get(results.id))[call.whole][0].count(b"line") == 3_000
-
-
-_WORKER = """
-import asyncio, sys
-from pathlib import Path
-from tests.hands.support import tiny, turn
-
-class Away:
-    url = sys.argv[2]
-
-done = asyncio.run(turn(tiny(Away), Path(sys.argv[1])))
-print(done.work.diff.count("+print(1)"))
-"""
-
-
-@pytest.mark.slow
-async def test_a_killed_worker_leaves_nothing_and_the_turn_done_again_is_whole(tmp_path: Path) -> None:
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
-    long = f"{FIX}; import subprocess; subprocess.Popen(['setsid', 'sleep', '987.5'])"
-    with model(texts(long, "import time; time.sleep(60)", FIX, "DONE Done.")) as server:
-        command = [sys.executable, "-c", _WORKER, str(tmp_path), server.url]
-        killed = await asyncio.create_subprocess_exec(*command, stdout=subprocess.DEVNULL, env=environ)
-
-        async def working() -> bool:
-            assert killed.returncode is None
-            return len(server.asked) == 2
-
-        await until(working, 30)
-        children = psutil.Process(killed.pid).children(recursive=True)
-        assert any("sleep" in child.name() for child in children)
-        killed.send_signal(signal.SIGKILL)
-        await killed.wait()
-        _, alive = psutil.wait_procs(children, timeout=2)
-        assert not [p for p in alive if p.status() != psutil.STATUS_ZOMBIE], "two seconds after it nothing is alive"
-        again = await asyncio.to_thread(
-            subprocess.run, command, capture_output=True, env=environ, text=True, timeout=60
-        )
-        assert again.stdout == "1\n", again.stderr
 
 
 def test_a_worker_with_hands_reserves_tokens_and_says_what_is_missing() -> None:

@@ -1,8 +1,7 @@
-"""Hands that run anything, and what they try: to reach what is not theirs, to stay, and to take more than they may."""
+"""Hands that run anything, and what they try at their model's port, their folder and their keys. What holds every
+command in the sandbox is in tests/tools/test_sandbox.py."""
 
 import os
-import socket
-import threading
 from pathlib import Path
 
 import psutil
@@ -32,36 +31,6 @@ async def tried(tmp_path: Path, code: str, limits: TurnLimits | None = None) -> 
 
 def _printed(server: Server) -> str:
     return str(server.asked[1]["body"]["messages"][-1]["content"])
-
-
-async def test_it_has_no_network_but_the_port_of_its_model(tmp_path: Path) -> None:
-    heard: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as outside:
-        port = outside.getsockname()[1]
-        outside.settimeout(20)
-
-        def hear() -> None:
-            try:
-                heard.append(outside.accept()[0].recv(10))
-            except (TimeoutError, OSError):
-                return
-
-        thread = threading.Thread(target=hear, daemon=True)
-        thread.start()
-        code = f"""
-import socket, urllib.request, os
-for where in (('127.0.0.1', {port}), ('1.1.1.1', 53), ('example.com', 80)):
-    try:
-        socket.create_connection(where, 2)
-        print('reached', where)
-    except OSError as error:
-        print('no', type(error).__name__)
-for line in open('/proc/net/dev'):
-    print(line.split(':')[0].strip())
-"""
-        _, printed = await tried(tmp_path, code)
-    assert printed.count("no ") == 3 and "reached" not in printed and heard == []
-    assert {"lo"} == {x for x in printed.split() if x in ("lo", "eth0", "docker0", "wlan0")}
 
 
 async def test_through_that_port_it_reaches_nothing_but_the_model(tmp_path: Path) -> None:
@@ -124,62 +93,6 @@ for path in ('/run/parley/run.json', '/usr/x', '/etc/x'):
     assert lines[2:5] == ["Read-only file system"] * 3
 
 
-async def test_a_repository_that_it_makes_is_not_handed_in(tmp_path: Path) -> None:
-    code = """
-import os
-os.makedirs('.git/hooks')
-open('.git/hooks/post-checkout', 'w').write('#!/bin/sh')
-open('.git/config', 'w').write('[core] fsmonitor = touch x')
-open('app.py', 'w').write('new')
-"""
-    done, _ = await tried(tmp_path, code)
-    assert done.work.folder is not None
-    assert list(unpack_archive(await done.artifacts.get(done.work.folder.id))) == ["app.py"]
-
-
-async def test_it_gains_no_rights(tmp_path: Path) -> None:
-    code = """
-import ctypes, os, shutil, subprocess
-for name in ('setuid', 'setgid'):
-    try:
-        getattr(os, name)(0)
-        print('became', os.getuid())
-    except OSError:
-        print('no')
-libc = ctypes.CDLL(None, use_errno=True)
-print(libc.unshare(0x10000000), libc.mount(b'none', b'/tmp', b'tmpfs', 0, None))
-shutil.copy('/bin/sh', 'sh')
-try:
-    os.chmod('sh', 0o4755)
-except OSError:
-    pass
-print(subprocess.run(['./sh', '-p', '-c', 'id -u'], capture_output=True, text=True).stdout.strip())
-print([x.split()[1] for x in open('/proc/self/status') if x.startswith(('CapEff', 'NoNewPrivs'))])
-"""
-    done, printed = await tried(tmp_path, code)
-    lines = printed.split("\n")
-    assert lines[:4] == ["no", "no", "-1 -1", "65534"] and lines[4] == "['0000000000000000', '1']"
-    assert done.work.folder is not None
-    modes = unpack_archive(await done.artifacts.get(done.work.folder.id))
-    assert set(modes) == {"app.py", "sh"}
-
-
-async def test_other_processes_are_not_seen(tmp_path: Path) -> None:
-    code = """
-import os
-print(sorted(n for n in os.listdir('/proc') if n.isdigit()), os.getppid())
-for pid in range(1, 400_000, 997):
-    try:
-        os.kill(pid, 0)
-        print('sees', pid)
-    except OSError:
-        pass
-"""
-    _, printed = await tried(tmp_path, code)
-    first, *rest = printed.strip().split("\n")
-    assert len(first.split(",")) <= 6 and rest in ([], ["sees 1"])
-
-
 async def test_what_it_leaves_behind_ends_with_it(tmp_path: Path) -> None:
     """A process in a session of its own, one that ignores signals, and a socket that is kept open at the proxy."""
     code = f"""
@@ -217,13 +130,10 @@ open('app.py', 'w').write('new')
 
 
 @pytest.mark.parametrize(("code", "why"), [
-    ("import os\nwhile True: os.write(1, b'x' * 65536)", "it printed more than 64 MB"),
-    ("n = 0\nwhile True: n += 1; open(f'{n}', 'wb').write(b'x' * (8 << 20))", "it left more than 512 MB in the folder"),
     ("import socket, os\np = int(os.environ['MODEL_URL'].rpartition(':')[2])\nx = []\n"
      "while True: x.append(socket.create_connection(('127.0.0.1', p)))", "it held more than 256 connections"),
     ("import urllib.request, os\nwhile True:\n try: urllib.request.urlopen(os.environ['MODEL_URL'] + '/x')\n"
      " except OSError: pass", "more than 1,000 of its requests were refused"),
-    ("import os\nwhile True: os.fork()", "it (ran more than 512 processes and threads|took more than 2,048 MB)"),
     ("x = []\nwhile True: x.append(bytearray(b'x' * (8 << 20)))", "it took more than 300 MB of memory"),
 ])  # fmt: skip
 async def test_one_that_takes_too_much_is_ended_and_what_it_used_is_told(tmp_path: Path, code: str, why: str) -> None:
@@ -232,20 +142,3 @@ async def test_one_that_takes_too_much_is_ended_and_what_it_used_is_told(tmp_pat
         with pytest.raises(ModelRefused, match=f"hands tiny: {why}") as error:
             await turn(tiny(server, limits=limits), tmp_path, seconds=60.0)
     assert error.value.usage.calls == 1
-
-
-async def test_its_own_memory_file_systems_are_bounded(tmp_path: Path) -> None:
-    code = """
-for place in ('/tmp/big', '/tmp/home/big', '/dev/shm/big'):
-    size = 0
-    try:
-        with open(place, 'wb') as f:
-            while size < 2 << 30:
-                size += f.write(bytes(1 << 20))
-    except OSError as error:
-        print(error.strerror, size < 300 << 20)
-    import os
-    os.path.exists(place) and os.unlink(place)
-"""
-    _, printed = await tried(tmp_path, code)
-    assert printed.split("\n")[:3] == ["No space left on device True"] * 3

@@ -52,11 +52,6 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     assert "reliability" not in off["stop"]["certificate"]
 
 
-async def test_a_file_that_is_named_and_not_there_is_refused_before_a_stack_starts(tmp_path: Path) -> None:
-    with pytest.raises(parley.BadInput, match=r"there is no file .*nope"):
-        parley.ask("q?", protocol="consensus", evidence=EXAMPLE / "evidence", learned=tmp_path / "nope")
-
-
 async def test_the_python_api_carries_records(tmp_path: Path) -> None:
     members = (MemberAnswer(seat="panelist_1", model="extractive", right=True),)
     said = [KnownOutcome(session=f"s{n}", question=f"q{n}", at_ns=1, members=members, right=True) for n in range(3)]

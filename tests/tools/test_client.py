@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from parley.agents.tools.allow import CODE, AllowList, parse
+from parley.agents.tools.allow import CODE, AllowList
 from parley.agents.tools.client import MASK, Called, Toolbox
 from parley.agents.tools.errors import MOST, Errors
 from parley.agents.tools.folder import FolderError, TaskFolder
@@ -330,10 +330,6 @@ async def test_a_turn_that_is_cancelled_ends_its_servers() -> None:
             await task
         await gone(pid)
         assert not (folder.root / "late").exists()
-
-
-def test_an_empty_list_is_a_list() -> None:
-    assert parse({"servers": {}}, "x").servers == {}
 
 
 async def test_search_reads_no_file_that_read_file_refuses(tmp_path: Path) -> None:

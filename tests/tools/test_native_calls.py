@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from parley.agents.context import NativeCall
 from parley.agents.openai import probe
@@ -203,11 +204,10 @@ async def test_a_stream_may_leave_out_places_and_part_arguments(tmp_path: Path) 
 async def test_old_results_are_shortened_where_the_cap_would_be_passed(tmp_path: Path) -> None:
     notes = ("files__read_file", {"path": "notes.md"})
     cap = 12_000
-    shown = work(tool_calls=12, model_calls=12)
     artifacts = FolderArtifacts(tmp_path)
     start = await artifacts.put(APP)
-    given = asked("work", type(shown)(**{**_fields(shown), "folder": start.id, "base": start.id}), calls=14)
-    given = _capped(given, cap)
+    given = asked("work", work(tool_calls=12, model_calls=12, folder=start.id), calls=14)
+    given = replace(given, caps=replace(given.caps, input_tokens=cap))
     async with model_server(*[calls(notes)] * 10, says(DONE)) as server, model(server.url) as found:
         done = await WorkerModel(found, SPEC, files_list()).reply(given, silent, artifacts)
     assert len(done.body.calls) == 10 and "cut" in done.flags
@@ -234,14 +234,3 @@ def test_names_of_tools_are_one_to_one_and_valid() -> None:
     assert all(len(n) <= 64 and n.isascii() and n.replace("_", "").replace("-", "").isalnum() for n in listed)
     back = [names.call(NativeCall(name=n, arguments="{}")) for n in listed]
     assert [(c.server, c.tool) for c in back] == [(o.server, o.tool) for o in offered]
-
-
-def _fields(brief: Any) -> dict[str, Any]:
-    return {name: getattr(brief, name) for name in brief.__struct_fields__}
-
-
-def _capped(shown: Any, tokens: int) -> Any:
-    import msgspec
-
-    caps = msgspec.structs.replace(shown.caps, input_tokens=tokens)
-    return msgspec.structs.replace(shown, caps=caps)
