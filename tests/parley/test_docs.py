@@ -1,6 +1,5 @@
 """What the documents say is what the code does."""
 
-import json
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -12,8 +11,6 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.follow import exit_code
 from parley.schemas.result import Result, ResultUsage, Stop
 from parley.schemas.stops import STOPS
-from tests.parley.support import Front
-from tests.support.expert_model import expert_model
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,30 +75,3 @@ def test_only_what_converged_or_seeks_no_agreement_exits_with_0() -> None:
     assert all(
         row.exit_status == 3 for row in stops_page() if row.status == "finished" and (row[0], row[2]) not in settled
     )
-
-
-RUNS = {
-    "threshold": ("rollout", "--protocol", "consensus"),
-    "round_limit": ("unresolved", "--protocol", "consensus", "--round-limit", "1"),
-    "reviewed": ("rollout", "--protocol", "madp"),
-}  # fmt: skip
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("reason", RUNS)
-def test_the_command_ends_as_the_page_says(tmp_path: Path, reason: str) -> None:
-    """Exit status, JSON and the explanation of real sessions."""
-    name, *options = RUNS[reason]
-    example = ROOT / "examples" / name
-    question = (example / "question.txt").read_text().strip()
-    with expert_model() as env:
-        front = Front(tmp_path, env=env)
-        code, out, err = front.run("ask", question, "--evidence", str(example / "evidence"), *options, "--json")
-    result = json.loads(out)
-    stop = result["stop"]
-    (row,) = (r for r in stops_page() if (r.reason, r.converged) == (stop["reason"], stop["converged"]))
-    assert (row.reason, code) == (reason, row.exit_status), err
-    assert stop["certificate"].get("converged", stop["converged"]) is stop["converged"]
-    why = front.json("explain", result["session"], "--json")["view"]["result"]
-    assert (why["stop"], why["exit_code"], why["status"]) == (row.words, code, row.status)
-    assert result["protocol"] in row.protocols.split(", ")
