@@ -95,11 +95,10 @@ def learn(*, state: Path | str | None = None, learned: Path | str | None = None)
         The stack did not come up.
     """
     from parley.learned.learning import learned_now
-    from parley.settings import Settings
+    from parley.settings import LearnedSection, Settings
 
-    section = {} if learned is None else {"learned": {"file": Path(learned)}}
-    layer = section if state is None else {**section, "state": Path(state)}
-    settings = Settings(layers=[layer])  # type: ignore[call-arg]  # no file and no environment: as for `ask`
+    section = LearnedSection(file=None if learned is None else Path(learned))
+    settings = Settings(learned=section, state=None if state is None else Path(state))  # as for `ask`, of no layer
     return run_blocking(learned_now(settings))
 
 

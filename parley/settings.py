@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource
 
 from parley.agents import strict_yaml
 from parley.bus.files.plain import is_named
@@ -117,10 +116,8 @@ class WatchSection(Section):
     among them a synthetic question is asked every minute, which costs one or two model calls."""
 
 
-class Settings(BaseSettings):
+class Settings(Section):
     """Everything that a file, the environment or the command line may set."""
-
-    model_config = ConfigDict(extra="forbid")  # type: ignore[assignment]  # plain is enough: the sources are given
 
     protocol: str = DEFAULT
     """How a question is dealt with; one that names none goes to the experts that it calls for."""
@@ -169,20 +166,6 @@ class Settings(BaseSettings):
         sections = merge(self.sections, layer)
         return self.model_copy(update={"sections": sections})
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """The layers that `load` read, highest first, and nothing else."""
-        assert isinstance(init_settings, InitSettingsSource)
-        layers = init_settings.init_kwargs.get("layers", [])
-        return tuple(InitSettingsSource(settings_cls, layer) for layer in layers)
-
 
 def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> Settings:
     """Settings from all layers.
@@ -207,8 +190,7 @@ def load(config: Path | None = None, given: Mapping[str, Any] | None = None) -> 
     for layer, origin in ((file, str(path)), (environment, "the environment"), (command_line, "the command line")):
         _known(layer, origin)
     try:
-        layers = [_sectioned(layer) for layer in (command_line, environment, file)]
-        settings = Settings(layers=layers)  # type: ignore[call-arg]
+        settings = Settings.model_validate(_sectioned(merge(merge(file, environment), command_line)))
     except ValidationError as error:
         where, why = model_fault(error.errors()[0])
         raise BadInput(where.removeprefix(f"{_SECTIONS}."), why) from error
