@@ -1,18 +1,36 @@
 """What several protocols do alike: cap turns, fill roles, and see whether quotations stand in documents."""
 
 from collections.abc import Iterable
+from typing import Any
 
+from parley.coordinator.commands import AskSeat, SayOn
 from parley.coordinator.table import Inadmissible, View
 from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession, Seat
 from parley.schemas.text import Citation, stands_in
 from parley.schemas.turn import Caps
+from parley.schemas.wire import raw
+
+
+def say(kind: str, round_: int, body: object, seat: str = "", channel: str = "public") -> SayOn:
+    """A post."""
+    return SayOn(channel=channel, kind=kind, round=round_, body=raw(body), seat=seat)
+
+
+def seat_of(v: View, role: str) -> str:
+    """The one seat of a role."""
+    return v.seats(role)[0].seat
 
 
 def caps(v: View, output: int | None = None) -> Caps:
     """Tokens that one turn may take by the session's settings; `output`: at most so many of its reply."""
     most = v.settings.max_output_tokens
     return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=min(most, output or most))
+
+
+def ask(v: View, seat: str, kind: str, round_: int, brief: object, **more: Any) -> AskSeat:
+    """A turn of a seat that may take what the settings say; `more`: other fields of the turn, `caps` among them."""
+    return AskSeat(seat=seat, kind=kind, round=round_, brief=raw(brief), **{"caps": caps(v), **more})
 
 
 def unquoted(citations: Iterable[Citation], v: View, field: str = "citations", seat: str = "") -> str:

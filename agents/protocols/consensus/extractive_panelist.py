@@ -7,6 +7,8 @@ It keeps its answer unless evidence that is new to it answers better; that other
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+import msgspec
+
 from parley.agents.context import Shown
 from parley.agents.extractive.answer_search import SearchResult, said_of, search
 from parley.agents.extractive.evidence import EvidenceSentence, gather
@@ -162,30 +164,13 @@ def _keep(before: Position) -> Position:
 
 
 def _second_try(shown: Shown, body: Position, before: Position | None) -> Position:
-    """After a refusal: without the citations that the error blames, or without any that stand in others' documents."""
+    """After a refusal: its last position once more, or its answer with what stands in its own documents alone."""
     if shown.attempt <= 1 or not shown.error:
         return body
-    if before is not None and "change" in shown.error.split(":")[0]:
+    if before is not None:
         return _keep(before)
     own = {d.name for d in shown.documents}
-
-    def good(c: Citation) -> bool:
-        blamed = repr(c.document) in shown.error or c.document in shown.error or repr(c.quote[:200]) in shown.error
-        return not blamed and (shown.attempt == 2 or c.document in own)
-
-    cited, moved = tuple(filter(good, body.citations)), tuple(filter(good, body.moved_by))
-    if (cited, moved) == (body.citations, body.moved_by):
-        cited, moved = tuple(c for c in cited if c.document in own), ()
-    return Position(
-        answer=body.answer,
-        reasoning=body.reasoning,
-        confidence=body.confidence,
-        citations=cited,
-        change=body.change,
-        change_reason=body.change_reason,
-        moved_by=moved,
-        abstains=body.abstains,
-    )
+    return msgspec.structs.replace(body, citations=tuple(c for c in body.citations if c.document in own))
 
 
 def sign(shown: Shown) -> Signature:

@@ -393,7 +393,6 @@ def _played(s: State, v: View, says: Says) -> Step:
 
 
 def _conclude(s: State, v: View, reason: str, says: Says, what: str = "") -> Step:
-    """The stop decision with its certificate, and the judge's review."""
     stop = Stop(reason=reason, certificate=raw(figures(s, v, says) | ({"what": what} if what else {})))
     return replace(s, phase=Phase.REVIEWING), (*says, stop, ask_review(s, v, says))
 

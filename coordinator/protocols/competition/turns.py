@@ -4,10 +4,12 @@ Debaters see what was said in public and their own team's channel; the judge wha
 audience what was said in public. Nobody is shown `scores`.
 """
 
+from typing import Any
+
 import msgspec
 
 from parley.coordinator.commands import AskSeat
-from parley.coordinator.protocol_parts import caps
+from parley.coordinator.protocol_parts import ask
 from parley.coordinator.protocols.competition.review_contradictions import account
 from parley.coordinator.protocols.competition.rules import awaited, best, points, possible, swing, votes, winner
 from parley.coordinator.protocols.competition.seats import audience_of
@@ -62,7 +64,6 @@ from parley.schemas.protocols.competition.messages import (
     SummaryBrief,
 )
 from parley.schemas.text import answer_key
-from parley.schemas.wire import raw
 
 CONFER, SPEAK, QUESTION, ANSWER, BID, CAPTAIN = "confer", "speak", "question", "answer", "bid", "captain"
 SCORE, SUMMARIZE, REVIEW, VOTE = "score", "summarize", "review", "vote"
@@ -99,21 +100,15 @@ def last_posts(v: View, says: Says, *channels: str, but: str = "") -> tuple[int,
     return tuple(sorted(n for c in channels for n in on_channel(v, says, c, but)[-CONTEXT_POSTS:]))
 
 
-def _ask(v: View, says: Says, s: State, seat: str, kind: str, brief: object, *, own: bool = False) -> AskSeat:
+def _ask(
+    v: View, says: Says, s: State, seat: str, kind: str, brief: object, *, own: bool = False, **more: Any
+) -> AskSeat:
     """A turn of a debater; `own`: its reply belongs on its team's channel. A captain's direction is for one speech, and
     stands in its brief: whoever speaks is not shown those that were for others."""
     team = channel_of(team_of(seat))
     sees = last_posts(v, says, PUBLIC, team, but=DECISION if kind == SPEAK else "")
-    return AskSeat(
-        seat=seat,
-        kind=kind,
-        round=s.stage + 1,
-        brief=raw(brief),
-        sees=sees,
-        caps=caps(v),
-        stream=kind not in (BID, CAPTAIN),
-        channel=team if own else "",
-    )
+    stream, channel = kind not in (BID, CAPTAIN), team if own else ""
+    return ask(v, seat, kind, s.stage + 1, brief, sees=sees, stream=stream, channel=channel, **more)
 
 
 # ---------------------------------------------------------------- debaters
@@ -208,8 +203,7 @@ def ask_bids(s: State, v: View, says: Says, team: str) -> tuple[AskSeat, ...]:
             seconds_left=time_left(s, free)[team],
             words=limit_of(s, v, team),
         )
-        ask = _ask(v, says, s, seat, BID, brief, own=True)
-        asks.append(msgspec.structs.replace(ask, window_s=free.bid_seconds))
+        asks.append(_ask(v, says, s, seat, BID, brief, own=True, window_s=free.bid_seconds))
     return tuple(asks)
 
 
@@ -284,17 +278,8 @@ def ask_summary(s: State, v: View, says: Says) -> AskSeat:
 
 def _ask_judge(s: State, v: View, says: Says, kind: str, brief: object, *, last: bool = False) -> AskSeat:
     """Its replies are heard by nobody else, but for the `last` one."""
-    return AskSeat(
-        seat=JUDGE,
-        kind=kind,
-        round=s.stage + 1,
-        brief=raw(brief),
-        sees=last_posts(v, says, PUBLIC, JUDGE_NOTES),
-        caps=caps(v),
-        stream=last,
-        final=last,
-        channel="" if last else JUDGE_NOTES,
-    )
+    sees, channel = last_posts(v, says, PUBLIC, JUDGE_NOTES), "" if last else JUDGE_NOTES
+    return ask(v, JUDGE, kind, s.stage + 1, brief, sees=sees, stream=last, final=last, channel=channel)
 
 
 def ask_review(s: State, v: View, says: Says) -> AskSeat:
@@ -314,12 +299,8 @@ def ask_review(s: State, v: View, says: Says) -> AskSeat:
 
 def ask_votes(s: State, v: View, says: Says, item: Vote) -> tuple[AskSeat, ...]:
     """The whole audience at once; none sees what another votes."""
-    brief = raw(BallotBrief(name=item.name, stances=stances(v)))
-    sees = last_posts(v, says, PUBLIC)
-    return tuple(
-        AskSeat(seat=seat, kind=VOTE, round=s.stage + 1, brief=brief, sees=sees, caps=caps(v))
-        for seat in audience_of(format_of(v))
-    )
+    brief, sees = BallotBrief(name=item.name, stances=stances(v)), last_posts(v, says, PUBLIC)
+    return tuple(ask(v, seat, VOTE, s.stage + 1, brief, sees=sees) for seat in audience_of(format_of(v)))
 
 
 # ---------------------------------------------------------------- conferring on a team's own channel

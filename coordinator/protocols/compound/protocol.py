@@ -17,17 +17,15 @@ from typing import Any, Literal
 import msgspec
 
 from parley.coordinator.commands import (
-    AskSeat,
     CloseWindow,
     Finish,
     Notify,
     OpenWindow,
-    SayOn,
     StartChild,
     Stop,
     Wish,
 )
-from parley.coordinator.protocol_parts import caps
+from parley.coordinator.protocol_parts import ask, caps, say, seat_of
 from parley.coordinator.protocols.compound.seats import ANALYST, PANELIST, ROLES, beneath, child, seat
 from parley.coordinator.signals.count_contradictions import all_of_one_mind
 from parley.coordinator.table import (
@@ -114,10 +112,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return 3 * signers >= 2 * answered and 2 * signers > len(signing(self))
 
 
-def _analyst(v: View) -> str:
-    return v.seats(ANALYST)[0].seat
-
-
 # ---------------------------------------------------------------- the parts
 
 
@@ -125,8 +119,7 @@ def _start(v: View) -> Step:
     """Begin the parts that are given, or have the analyst propose some."""
     if asked := v.settings.asked:
         return _begin(State(phase=Phase.RUNNING), v, asked, "given")
-    ask = AskSeat(seat=_analyst(v), kind=SPLIT, round=1, brief=raw(SplitBrief()), caps=caps(v))
-    return State(phase=Phase.SPLITTING), (ask,)
+    return State(phase=Phase.SPLITTING), (ask(v, seat_of(v, ANALYST), SPLIT, 1, SplitBrief()),)
 
 
 def _on_split(s: State, e: Answered, v: View) -> Step:
@@ -137,7 +130,7 @@ def _on_split(s: State, e: Answered, v: View) -> Step:
         return _begin(s, v, _plain(body.parts), "unasked")
     item = Proposed(parts=body.parts, seconds=seconds)
     return replace(s, phase=Phase.EDITING), (
-        SayOn(channel=INBOX, kind="proposed", round=1, body=raw(item)),
+        say("proposed", 1, item, channel=INBOX),
         OpenWindow(name=WINDOW, seconds=seconds),
         Notify(severity="info", text=f"a question is split into {len(body.parts)} parts; they may be changed"),
     )
@@ -151,7 +144,7 @@ def _on_not_split(s: State, e: Missed | Unaffordable, v: View) -> Step:
     """Nobody says how to split it."""
     short = e.what if isinstance(e, Unaffordable) else e.short
     reason = "budget" if short else "quorum"
-    why = {"what": short} if short else {"missing": [_analyst(v)]}
+    why = {"what": short} if short else {"missing": [seat_of(v, ANALYST)]}
     return replace(s, phase=Phase.DONE), (Stop(reason=reason, certificate=raw({"parts": 0, **why})), Finish())
 
 
@@ -177,13 +170,12 @@ def _on_window_closed(s: State, e: WindowClosed, v: View) -> Step:
 
 
 def _begin(s: State, v: View, asked: tuple[Asked, ...], how: How, by: str = "", says: tuple[Wish, ...] = ()) -> Step:
-    """Begin all parts at once."""
     sessions = tuple(v.child(place) for place in range(len(asked)))
     parts = tuple(part.question for part in asked)
     rows = tuple(Part(part=part, session=sid, status="open") for part, sid in zip(parts, sessions, strict=True))
     begun = Begun(parts=parts, sessions=sessions, how=how, by=by)
     starts = (StartChild(opening=child(v.opened, v.settings, part)) for part in asked)
-    said = SayOn(channel=PUBLIC, kind="begun", round=1, body=raw(begun))
+    said = say("begun", 1, begun)
     return replace(s, phase=Phase.RUNNING, parts=rows), (*says, said, *starts)
 
 
@@ -193,26 +185,18 @@ def _on_child_ended(s: State, e: ChildEnded, v: View) -> Step:
     if ended is None:
         return s, ()
     s = replace(s, parts=tuple(ended if p.session == e.session else p for p in s.parts))
-    says = (SayOn(channel=PUBLIC, kind="part", round=1, body=raw(ended)),)
+    says = (say("part", 1, ended),)
     if any(p.status == "open" for p in s.parts):
         return s, says
     if sum(bool(p.answer) for p in s.parts) < 2:  # there is nothing to put together
         return _end(s, says)
-    ask = AskSeat(
-        seat=_analyst(v),
-        kind=JOIN,
-        round=2,
-        brief=raw(JoinBrief(parts=s.parts)),
-        caps=caps(v),
-        stream=True,
-        final=True,
-        before=tuple((seat, caps(v, SIGN_TOKENS)) for seat in v.seats(PANELIST) if seat.seat in signing(s)),
-    )
-    return replace(s, phase=Phase.JOINING), (*says, ask)
+    before = tuple((seat, caps(v, SIGN_TOKENS)) for seat in v.seats(PANELIST) if seat.seat in signing(s))
+    brief = JoinBrief(parts=s.parts)
+    join = ask(v, seat_of(v, ANALYST), JOIN, 2, brief, stream=True, final=True, before=before)
+    return replace(s, phase=Phase.JOINING), (*says, join)
 
 
 def _ended(p: Part, e: ChildEnded, v: View) -> Part:
-    """A part, with what its session came to."""
     result: dict[str, Any] = {} if e.result is None else decode(e.result, dict[str, Any])
     outcome, stop = result.get("outcome") or {}, result.get("stop") or {}
     answer = str(outcome.get("answer") or "")[:MOST_ANSWER] if e.status == "finished" else ""
@@ -257,13 +241,10 @@ def synthesis(s: State, joined: Joined) -> str:
 def _on_joined(s: State, e: Answered, v: View) -> Step:
     """The analyst put the parts together: those who sat in them are asked to sign it."""
     body: Joined = e.body
-    post = SayOn(channel=PUBLIC, kind="synthesis", round=2, body=raw(body), seat=e.seat)
+    post = say("synthesis", 2, body, e.seat)
     s = replace(s, joined=v.next_post, phase=Phase.SIGNING)
-    brief = raw(SignBrief(parts=s.parts, synthesis=synthesis(s, body), reasoning=body.reasoning))
-    asks = tuple(
-        AskSeat(seat=seat, kind=SIGN, round=2, brief=brief, caps=caps(v, SIGN_TOKENS), final=True)
-        for seat in signing(s)
-    )
+    brief = SignBrief(parts=s.parts, synthesis=synthesis(s, body), reasoning=body.reasoning)
+    asks = tuple(ask(v, seat, SIGN, 2, brief, caps=caps(v, SIGN_TOKENS), final=True) for seat in signing(s))
     return (s, (post, *asks)) if asks else _end(s, (post,))
 
 
@@ -273,8 +254,7 @@ def _on_not_joined(s: State, e: Missed | Unaffordable, v: View) -> Step:
 
 
 def _on_signed(s: State, e: Answered, v: View) -> Step:
-    """A seat signs the synthesis, or does not."""
-    post = SayOn(channel=PUBLIC, kind="signature", round=2, body=raw(e.body), seat=e.seat)
+    post = say("signature", 2, e.body, e.seat)
     return _signed(replace(s, signed={**s.signed, e.seat: e.body}), v, (post,))
 
 
@@ -315,7 +295,6 @@ def _is_settled(p: Part) -> bool:
 
 
 def _figures(s: State) -> dict[str, Any]:
-    """What every certificate holds."""
     return {
         "parts": len(s.parts),
         "answered": sum(bool(p.answer) for p in s.parts),
@@ -337,7 +316,6 @@ def _unsigned(s: State) -> dict[str, str]:
 
 
 def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
-    """(Outcome as builtins, one round)."""
     sure = [p.confidence for p in s.parts if p.answer]
     joined = decode(v.posts[s.joined].body, Joined) if s.joined is not None and s.reached else None
     outcome = Outcome(
@@ -369,12 +347,12 @@ def _check(s: State, turn: OpenTurn, body: object, v: View) -> str:
 
 def _final(v: View) -> tuple[tuple[str, Caps], ...]:
     panel = tuple((s.seat, caps(v, SIGN_TOKENS)) for s in v.seats(PANELIST))
-    return ((_analyst(v), caps(v)), *panel)
+    return ((seat_of(v, ANALYST), caps(v)), *panel)
 
 
 def _plan(v: View) -> TurnPlan:
-    split = () if v.settings.parts else (Planned(_analyst(v), SPLIT, caps(v)),)
-    join = Planned(_analyst(v), JOIN, caps(v))
+    split = () if v.settings.parts else (Planned(seat_of(v, ANALYST), SPLIT, caps(v)),)
+    join = Planned(seat_of(v, ANALYST), JOIN, caps(v))
     signs = tuple(Planned(seat, SIGN, most) for seat, most in _final(v)[1:])
     each = (*split, join, *signs)
     most = tuple(Planned(p.seat, p.kind, p.caps, v.attempts) for p in each)
@@ -427,7 +405,7 @@ PROTOCOL = Protocol(
     stops=("joined", "in_parts", "partly", "no_part", "budget", "quorum"),
     plan=_plan,
     usual=lambda v, rounds: (
-        Usual(_analyst(v), JOIN, heard=400, answer=200),
+        Usual(seat_of(v, ANALYST), JOIN, heard=400, answer=200),
         *(Usual(seat, SIGN, heard=600, answer=30) for seat, _ in _final(v)[1:]),
     ),
     shows_refused=True,

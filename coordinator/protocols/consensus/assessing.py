@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import SayOn
+from parley.coordinator.protocol_parts import say
 from parley.coordinator.protocols.consensus.score import band, direction, facts, score
 from parley.coordinator.protocols.consensus.signing import Backing, as_signed, tally
 from parley.coordinator.protocols.consensus.state import (
@@ -14,7 +15,6 @@ from parley.coordinator.protocols.consensus.state import (
     ARGUMENT,
     LEXICAL,
     PANELIST,
-    PUBLIC,
     QUOTATION,
     UNCHANGED,
     UNEXPLAINED,
@@ -35,7 +35,9 @@ from parley.coordinator.table import View
 from parley.schemas.protocols.consensus import SHARES, AnswerGroup, AnswerSide, Assessment, Comparison, Position
 from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import Citation, answer_key, same, squeeze, tokens
-from parley.schemas.wire import decode, raw
+from parley.schemas.wire import decode
+
+replace = msgspec.structs.replace
 
 Posts = tuple[SayOn, ...]
 _CONTENT = 4
@@ -107,31 +109,31 @@ def corrected(s: State, v: View) -> State:
     if round(found, 2) == before.dimensions["facts"]:
         return s
     scored = score({**before.dimensions, "facts": found}, SHARES)
-    played = msgspec.structs.replace(played, score=scored, band=_called(s, v, scored), facts=round(found, 2))
-    return msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played))
+    played = replace(played, score=scored, band=_called(s, v, scored), facts=round(found, 2))
+    return replace(s, rounds=(*s.rounds[:-1], played))
 
 
 def _labelled_by_words(s: State, v: View) -> State:
     labels = labels_by_words(s, v, {seat: s.held[seat] for seat in voters(v, s.held)})
-    return msgspec.structs.replace(s, labels={**s.labels, **labels})
+    return replace(s, labels={**s.labels, **labels})
 
 
 def assess_answers(s: State, v: View, c: Comparison, source: str, before: Posts) -> tuple[State, Posts, Assessment]:
     """Name the answers, compute the score, and post the assessment of the round after `before`. Returns (state, posts,
     assessment)."""
-    s = as_signed(msgspec.structs.replace(s, labels={**s.labels, **_named(s, v, c)}), v)
+    s = as_signed(replace(s, labels={**s.labels, **_named(s, v, c)}), v)
     moved = {
         seat: _because(v, position(v, post), argued=post in c.argued)
         for seat, post in s.rounds[-1].posts.items()
         if _changed(s, v, seat, post)
     }
-    played = msgspec.structs.replace(
+    played = replace(
         s.rounds[-1],
         flips=tuple(moved),
         bare_flips=tuple(x for x, by in moved.items() if by == UNEXPLAINED),
         moved=moved,
     )
-    s = msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played))
+    s = replace(s, rounds=(*s.rounds[:-1], played))
     answer_groups, w = sides(s, v), weights(v)
     parts = {"facts": facts([[w[seat] for seat in g.seats] for g in answer_groups])}
     if source in (ANALYST, UNCHANGED):
@@ -154,9 +156,9 @@ def assess_answers(s: State, v: View, c: Comparison, source: str, before: Posts)
         groups=tuple(AnswerSide(label=g.label, seats=g.seats, weight=g.weight) for g in answer_groups),
         moved=played.moved,
     )
-    assessment_post = SayOn(channel=PUBLIC, kind="assessment", round=s.round, body=raw(assessment))
+    assessment_post = say("assessment", s.round, assessment)
     n = v.next_post + len(before)
-    played = msgspec.structs.replace(
+    played = replace(
         played,
         assessment=n,
         score=scored,
@@ -164,7 +166,7 @@ def assess_answers(s: State, v: View, c: Comparison, source: str, before: Posts)
         source=source,
         key_disagreements=c.key_disagreements,
     )
-    return msgspec.structs.replace(s, rounds=(*s.rounds[:-1], played)), (*before, assessment_post), assessment
+    return replace(s, rounds=(*s.rounds[:-1], played)), (*before, assessment_post), assessment
 
 
 def _called(s: State, v: View, scored: float) -> str:

@@ -13,12 +13,12 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
-from parley.coordinator.protocol_parts import caps
+from parley.coordinator.protocol_parts import ask, caps, say, seat_of
 from parley.coordinator.protocols.consensus.assessing import figures
 from parley.coordinator.protocols.consensus.signing import gone, offered, own_answer
 from parley.coordinator.protocols.consensus.state import (
+    ANALYST,
     PANELIST,
-    PUBLIC,
     Phase,
     State,
     counted,
@@ -29,7 +29,7 @@ from parley.coordinator.protocols.consensus.state import (
     voters,
     weights,
 )
-from parley.coordinator.protocols.consensus.turns import SIGN, analyst, ask_ballot, sign_caps
+from parley.coordinator.protocols.consensus.turns import SIGN, ask_ballot, sign_caps
 from parley.coordinator.signals.counting import count
 from parley.coordinator.table import (
     Answered,
@@ -61,6 +61,8 @@ from parley.schemas.voting import (
 )
 from parley.schemas.wire import Json, decode, raw
 
+replace = msgspec.structs.replace
+
 REPLIES: Mapping[str, type] = {
     "rank": RankBallot,
     "approve": ApprovalBallot,
@@ -90,7 +92,7 @@ def last_turns(v: View) -> tuple[tuple[str, str, Caps], ...]:
     """The turns (seat, kind, caps) that follow the debate, each once: ballots, the judge's, or signatures."""
     kind = BALLOTS.get(rule(v).name, "" if is_ruled(v) else SIGN)
     if kind == "judge":
-        return ((analyst(v), kind, caps(v)),)
+        return ((seat_of(v, ANALYST), kind, caps(v)),)
     panel = v.seats(PANELIST)
     most = sign_caps(v) if kind == SIGN else sign_caps(v, _CHOICE * len(panel))
     return tuple((s.seat, kind, most) for s in panel) if kind else ()
@@ -101,7 +103,7 @@ def begin(s: State, v: View, says: Says, ending: str) -> Step:
     why it is over. Answers that nobody compared are the same where their words are."""
     bare = {x: s.held[x] for x in voters(v, s.held) if not s.label(s.held[x])}
     labels = {**s.labels, **labels_by_words(s, v, bare)}
-    s = msgspec.structs.replace(s, phase=Phase.VOTING, ending=ending, pending={}, absent={}, late={}, labels=labels)
+    s = replace(s, phase=Phase.VOTING, ending=ending, pending={}, absent={}, late={}, labels=labels)
     kind = BALLOTS.get(rule(v).name, "")
     asks = () if len(sides(s, v)) == 1 else _judge(s, v) if kind == "judge" else _ballots(s, v, kind)
     return (s, (*says, *asks)) if asks else _close(s, v, says)
@@ -124,14 +126,10 @@ def _ballots(s: State, v: View, kind: str) -> tuple[AskSeat, ...]:
 
 
 def _judge(s: State, v: View) -> tuple[AskSeat, ...]:
-    seat = analyst(v)
+    seat = seat_of(v, ANALYST)
     sees = tuple(s.held[x] for x in shown_order(v, len(s.rounds), seat, voters(v, s.held)))
-    brief = raw(BallotBrief(choices=_choices(s, v, _shown(s, v, seat))))
-    return (
-        AskSeat(
-            seat=seat, kind="judge", round=len(s.rounds), brief=brief, sees=sees, final=True, caps=caps(v),
-        ),
-    )  # fmt: skip
+    brief = BallotBrief(choices=_choices(s, v, _shown(s, v, seat)))
+    return (ask(v, seat, "judge", len(s.rounds), brief, sees=sees, final=True),)
 
 
 def _asked(s: State, v: View) -> tuple[str, ...]:
@@ -160,7 +158,7 @@ def _choices(s: State, v: View, names: list[str]) -> tuple[Any, ...]:
 
 def on_ballot(s: State, e: Answered, v: View) -> Step:
     """A ballot came, or the ruling. It is kept back until the last one is in."""
-    s = msgspec.structs.replace(s, pending={**s.pending, e.seat: raw(e.body)})
+    s = replace(s, pending={**s.pending, e.seat: raw(e.body)})
     return (s, ()) if v.open_turns else _close(s, v, ())
 
 
@@ -169,12 +167,12 @@ def on_late(s: State, e: AnsweredLate, v: View) -> Step:
     if e.kind not in REPLIES:
         return s, ()
     absent = {seat: why for seat, why in s.absent.items() if seat != e.seat}
-    return msgspec.structs.replace(s, pending={**s.pending, e.seat: raw(e.body)}, absent=absent), ()
+    return replace(s, pending={**s.pending, e.seat: raw(e.body)}, absent=absent), ()
 
 
 def on_none(s: State, e: Missed, v: View) -> Step:
     """A seat casts no ballot."""
-    s = msgspec.structs.replace(s, absent={**s.absent, e.seat: e.why[:MAX_WHY]})
+    s = replace(s, absent={**s.absent, e.seat: e.why[:MAX_WHY]})
     return (s, ()) if v.open_turns else _close(s, v, ())
 
 
@@ -183,7 +181,7 @@ def on_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
     counted."""
     posts = tuple(_post(s, cast) for cast in _casts(s, v) if not cast.why)
     stop = Stop(reason="budget", certificate=raw({**figures(s, v), "what": e.what, "rule": v.settings.decide}))
-    s = msgspec.structs.replace(s, phase=Phase.DONE, ending="budget", short=e.what)
+    s = replace(s, phase=Phase.DONE, ending="budget", short=e.what)
     return s, (*posts, stop, Finish())
 
 
@@ -208,7 +206,7 @@ def _close(s: State, v: View, says: Says) -> Step:
     """Post the ballots, count, and end the session."""
     casts = _casts(s, v)
     poll = poll_of(s, v, casts)
-    s = msgspec.structs.replace(s, phase=Phase.DONE, poll=poll)
+    s = replace(s, phase=Phase.DONE, poll=poll)
     found = decision(s, v)
     more = {"rule": v.settings.decide, "debate": s.ending, "poll": poll, "decision": found}
     stop = Stop(reason=DECIDED if found.winner else UNDECIDED, certificate=raw({**figures(s, v), **more}))
@@ -236,7 +234,7 @@ def decision(s: State, v: View) -> Decision:
 
 
 def _post(s: State, cast: Cast) -> SayOn:
-    return SayOn(channel=PUBLIC, kind="ballot", round=len(s.rounds), body=raw(cast), seat=cast.seat)
+    return say("ballot", len(s.rounds), cast, cast.seat)
 
 
 def _casts(s: State, v: View) -> tuple[Cast, ...]:
@@ -245,7 +243,7 @@ def _casts(s: State, v: View) -> tuple[Cast, ...]:
     if not kind or len(sides(s, v)) == 1:
         return ()
     if kind == "judge":
-        return (_cast(s, v, analyst(v), kind),)
+        return (_cast(s, v, seat_of(v, ANALYST), kind),)
     asked = _asked(s, v)
     return tuple(
         _cast(s, v, x, kind) if x in asked else Cast(seat=x, form=kind, shown=(), why=_not_asked(s, v, x))  # type: ignore[arg-type]
@@ -261,7 +259,6 @@ def _not_asked(s: State, v: View, seat: str) -> str:
 
 
 def _cast(s: State, v: View, seat: str, kind: Any) -> Cast:
-    """What a seat has cast, by name."""
     shown = tuple(_shown(s, v, seat))
     if seat not in s.pending:
         return Cast(seat=seat, form=kind, shown=shown, why=s.absent.get(seat, "no reply came") or "no reply came")
@@ -277,7 +274,6 @@ def _cast(s: State, v: View, seat: str, kind: Any) -> Cast:
 
 
 def _said(p: Position) -> str:
-    """All that a position says."""
     return "\n".join((p.answer, p.reasoning, p.change_reason, *(c.quote for c in p.citations)))
 
 

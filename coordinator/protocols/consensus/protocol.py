@@ -21,6 +21,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import Finish, SayOn, Stop, Wish
+from parley.coordinator.protocol_parts import say
 from parley.coordinator.protocols.consensus import deciding
 from parley.coordinator.protocols.consensus.assessing import (
     assess_answers,
@@ -107,6 +108,8 @@ from parley.schemas.stops import ONE_SOURCE
 from parley.schemas.text import answer_key, plain, same
 from parley.schemas.wire import decode, raw
 
+replace = msgspec.structs.replace
+
 MAX_WHY = 300
 """Characters that are kept of why a seat is missing."""
 Says = tuple[Wish, ...]
@@ -118,7 +121,7 @@ Posts = tuple[SayOn, ...]
 
 def _start(v: View) -> Step:
     """Round 1: everybody answers, and nobody is shown anything."""
-    chosen = (SayOn(channel=PUBLIC, kind="seating", round=1, body=raw(x)) for x in seated(v.opened))
+    chosen = (say("seating", 1, x) for x in seated(v.opened))
     asks = (ask_panelist(v, s, ANSWER, 1) for s in v.seats(PANELIST))
     return State(phase=Phase.ANSWERING), (*chosen, *asks)
 
@@ -128,7 +131,7 @@ def _start(v: View) -> Step:
 
 def _on_position(s: State, e: Answered, v: View) -> Step:
     """A position came. It is kept back until the round's last seat has answered or missed."""
-    s = msgspec.structs.replace(s, pending={**s.pending, e.seat: raw(e.body)})
+    s = replace(s, pending={**s.pending, e.seat: raw(e.body)})
     return (s, ()) if v.open_turns else _close_round(s, v)
 
 
@@ -140,9 +143,9 @@ def _on_late(s: State, e: AnsweredLate, v: View) -> Step:
         if s.phase is not Phase.SIGNING or put is None or int(e.turn.split("-")[0]) < put.transition:
             return s, ()
     elif s.phase not in (Phase.ANSWERING, Phase.REVISING):
-        return msgspec.structs.replace(s, late={**s.late, e.seat: raw(e.body)}), ()
+        return replace(s, late={**s.late, e.seat: raw(e.body)}), ()
     absent = {seat: why for seat, why in s.absent.items() if seat != e.seat}
-    return msgspec.structs.replace(s, pending={**s.pending, e.seat: raw(e.body)}, absent=absent), ()
+    return replace(s, pending={**s.pending, e.seat: raw(e.body)}, absent=absent), ()
 
 
 def _may_close(s: State, v: View) -> bool:
@@ -160,7 +163,7 @@ def _may_close(s: State, v: View) -> bool:
 
 def _on_absent(s: State, e: Missed, v: View) -> Step:
     """The seat keeps its last position, and is marked as missing."""
-    s = msgspec.structs.replace(s, short=s.short or e.short, absent={**s.absent, e.seat: e.why[:MAX_WHY]})
+    s = replace(s, short=s.short or e.short, absent={**s.absent, e.seat: e.why[:MAX_WHY]})
     return (s, ()) if v.open_turns else _close_round(s, v)
 
 
@@ -176,7 +179,7 @@ def _close_round(s: State, v: View) -> Step:
         heard = len(current) >= v.settings.quorum
         alone = _all_say_the_same(s, v) and heard and not s.short and not v.settings.least and not deciding.is_ruled(v)
         if alone and can_reach(s, v):  # who abstains may accept the one answer
-            s, more, _ = by_words(msgspec.structs.replace(s, ending="quorum"), v, SAME)
+            s, more, _ = by_words(replace(s, ending="quorum"), v, SAME)
             return _put(s, with_said(v, more), (*says, *more))
         silent = not speaking and heard
         if s.short:
@@ -191,9 +194,9 @@ def _close_round(s: State, v: View) -> Step:
         s, more, assessment = unchanged(s, v)
         return _decide(s, with_said(v, more), assessment, (*says, *more))
     if v.settings.round_limit == 1 and not v.settings.least and is_over_half(sides(s, v)):  # a vote
-        s, more, _ = by_words(msgspec.structs.replace(s, ending="round_limit"), v, VOTED)
+        s, more, _ = by_words(replace(s, ending="round_limit"), v, VOTED)
         return _put(s, with_said(v, more), (*says, *more))
-    return msgspec.structs.replace(s, phase=Phase.SCORING), (*says, ask_analyst(s, v, speaking))
+    return replace(s, phase=Phase.SCORING), (*says, ask_analyst(s, v, speaking))
 
 
 def _all_say_the_same(s: State, v: View) -> bool:
@@ -226,7 +229,7 @@ def _reveal(s: State, v: View) -> tuple[State, Posts, View]:
     says = tuple(
         SayOn(channel=PUBLIC, kind="position", round=s.round, body=s.pending[seat], seat=seat) for seat in order
     )
-    s = msgspec.structs.replace(s, pending={}, absent={}, held={**s.held, **posts}, rounds=(*s.rounds, played))
+    s = replace(s, pending={}, absent={}, held={**s.held, **posts}, rounds=(*s.rounds, played))
     return s, says, with_said(v, says)
 
 
@@ -235,7 +238,7 @@ def _reveal(s: State, v: View) -> tuple[State, Posts, View]:
 
 def _on_scored(s: State, e: Answered, v: View) -> Step:
     """Post what the analyst found, and assess the round by it."""
-    shown = SayOn(channel=PUBLIC, kind="analysis", round=s.round, body=raw(e.body), seat=e.seat)
+    shown = say("analysis", s.round, e.body, e.seat)
     s, says, assessment = assess_answers(s, v, e.body, ANALYST, (shown,))
     s, proposes = missed(s, v, e.body.missing)
     posts = (*says, *(wish for wish in proposes if isinstance(wish, SayOn)))
@@ -272,13 +275,13 @@ def _go_on(s: State, v: View, says: Says) -> Step:
         return deciding.begin(s, v, says, ending)
     if ending:
         if is_over_half(answer_groups) and not s.is_put(len(s.rounds)) and not _blocked(s, v):
-            return _put(msgspec.structs.replace(s, ending=ending), v, says)
+            return _put(replace(s, ending=ending), v, says)
         return _stop(s, ending, _ended(s, v, ending), says)
     played: Assessment = decode(v.posts[_assessment(s)].body, Assessment)
     so_far = SoFar(agreements=played.agreements, key_disagreements=played.key_disagreements, comment=played.comment)
     if s.is_put(len(s.rounds)) and not (counted := tally(s, v, sentence := s.puts[-1].sentence)).reached:
         stands = counted.stands
-        so_far = msgspec.structs.replace(so_far, put=sentence, differs=tuple(x.differs for x in stands if x.differs))
+        so_far = replace(so_far, put=sentence, differs=tuple(x.differs for x in stands if x.differs))
     s, asks = ask_revise(s, v, voters(v, s.held), so_far)
     return s, (*says, *asks)
 
@@ -292,7 +295,6 @@ def _blocked(s: State, v: View) -> dict[str, dict[str, float]]:
 
 
 def _assessment(s: State) -> int:
-    """The post of the last round's assessment."""
     n = s.rounds[-1].assessment
     assert n is not None, "a round is assessed before the session goes on"
     return n
@@ -314,7 +316,7 @@ def _put(s: State, v: View, says: Says) -> Step:
     own = _all_say_the_same(s, v) or s.ending == "budget" or s.rounds[-1].source == VOTED
     if own or is_sentence(best.answer):
         return _sign(s, v, plain(best.answer), best.seats[0], says)
-    return msgspec.structs.replace(s, phase=Phase.WORDING), (*says, ask_conclusion(s, v))
+    return replace(s, phase=Phase.WORDING), (*says, ask_conclusion(s, v))
 
 
 def _sign(s: State, v: View, sentence: str, worded_by: str, says: Says, seats: tuple[str, ...] | None = None) -> Step:
@@ -330,8 +332,8 @@ def _sign(s: State, v: View, sentence: str, worded_by: str, says: Says, seats: t
         asked=seats,
         round=len(s.rounds),
     )
-    s = msgspec.structs.replace(s, puts=(*s.puts, put), phase=Phase.SIGNING)
-    said = SayOn(channel=PUBLIC, kind="put", round=put.round, body=raw(put))
+    s = replace(s, puts=(*s.puts, put), phase=Phase.SIGNING)
+    said = say("put", put.round, put)
     if not seats:
         return _count(s, v, (*says, said))
     return s, (*says, said, *ask_signatures(s, v, sentence, seats))
@@ -339,19 +341,18 @@ def _sign(s: State, v: View, sentence: str, worded_by: str, says: Says, seats: t
 
 def _on_worded(s: State, e: Answered, v: View) -> Step:
     """Put what the analyst worded. Words for another answer, and those that were just put, are shown, and not put."""
-    post = SayOn(channel=PUBLIC, kind="synthesis", round=e.round, body=raw(e.body), seat=e.seat)
+    post = say("synthesis", e.round, e.body, e.seat)
     answer_groups = sides(s, v)
     if departs(e.body, answer_groups) or all_of_one_mind(e.body.answer):
-        return _unworded(msgspec.structs.replace(s, departing=v.next_post), v, (post,))
+        return _unworded(replace(s, departing=v.next_post), v, (post,))
     if s.is_put(len(s.rounds)) and same(e.body.answer, s.puts[-1].sentence):
         return _unworded(s, v, (post,))
     return _sign(s, v, plain(e.body.answer), e.seat, (post,))
 
 
 def _on_unworded(s: State, e: Missed | Unaffordable, v: View) -> Step:
-    """No sentence came."""
     if isinstance(e, Unaffordable):
-        s = msgspec.structs.replace(s, ending="budget", short=e.what)
+        s = replace(s, ending="budget", short=e.what)
     return _unworded(s, v, ())
 
 
@@ -365,22 +366,22 @@ def _unworded(s: State, v: View, says: Says) -> Step:
 
 def _on_signed(s: State, e: Answered, v: View) -> Step:
     """A signature came. It is kept back until the last one is in."""
-    s = msgspec.structs.replace(s, pending={**s.pending, e.seat: raw(e.body)})
+    s = replace(s, pending={**s.pending, e.seat: raw(e.body)})
     return (s, ()) if v.open_turns else _close_signing(s, v)
 
 
 def _on_unsigned(s: State, e: Missed, v: View) -> Step:
     """No form that holds is no signature."""
-    s = msgspec.structs.replace(s, absent={**s.absent, e.seat: e.why[:MAX_WHY]})
+    s = replace(s, absent={**s.absent, e.seat: e.why[:MAX_WHY]})
     return (s, ()) if v.open_turns else _close_signing(s, v)
 
 
 def _on_signing_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
     """The turns to sign, or another one of them, do not fit, or the time is over."""
     if not e.seconds and not s.ending and not s.pending and not s.absent:
-        s = msgspec.structs.replace(s, ending="budget", short=e.what)  # from what is held back for the end
+        s = replace(s, ending="budget", short=e.what)  # from what is held back for the end
         return s, ask_signatures(s, v, s.puts[-1].sentence, s.puts[-1].asked)
-    s = msgspec.structs.replace(s, ending="budget", short=e.what)
+    s = replace(s, ending="budget", short=e.what)
     return _close_signing(s, v)
 
 
@@ -404,7 +405,7 @@ def _count(s: State, v: View, says: Says) -> Step:
         return _put(s, v, says)
     apart = {x.stands for x in counted.stands} - {*SIGNS, "never"}
     if s.puts[-1].asked and apart != {"rival"} and not s.reworded and s.ending != "budget":
-        s = msgspec.structs.replace(s, reworded=True, phase=Phase.WORDING)
+        s = replace(s, reworded=True, phase=Phase.WORDING)
         return s, (*says, ask_conclusion(s, v))
     return _short_of_it(s, v, says)
 
@@ -428,9 +429,8 @@ def _short_of_it(s: State, v: View, says: Says) -> Step:
 
 
 def _stop(s: State, reason: str, certificate: Mapping[str, Any], says: Says) -> Step:
-    """Post the stop decision with its certificate."""
     stop = Stop(reason=reason, certificate=raw(certificate))
-    return msgspec.structs.replace(s, phase=Phase.DONE), (*says, stop, Finish())
+    return replace(s, phase=Phase.DONE), (*says, stop, Finish())
 
 
 def _ended(s: State, v: View, reason: str) -> dict[str, Any]:
@@ -466,7 +466,7 @@ def _on_score_unaffordable(s: State, e: Unaffordable, v: View) -> Step:
 def _out_of_budget(s: State, e: Unaffordable, v: View, says: Says) -> Step:
     """An answer that more than half hold is still put to be signed, from the budget that was held back for it. If the
     time is over, nobody can be asked, and what enough seats have said word for word is agreed."""
-    s = msgspec.structs.replace(s, ending="budget", short=e.what)
+    s = replace(s, ending="budget", short=e.what)
     answer_groups = sides(s, v)
     if deciding.may_begin(s, v, e):
         return deciding.begin(s, v, says, "budget")

@@ -11,14 +11,16 @@ from typing import NamedTuple
 import msgspec
 
 from parley.coordinator.commands import Invite, Notify, SayOn, Wish, Withdraw
+from parley.coordinator.protocol_parts import say
 from parley.coordinator.protocols.consensus import strategies
 from parley.coordinator.protocols.consensus.choosing import SeatCandidate, choose, spare
-from parley.coordinator.protocols.consensus.state import PANELIST, PUBLIC, State, sitting
+from parley.coordinator.protocols.consensus.state import PANELIST, State, sitting
 from parley.coordinator.table import Decided, Illegal, Step, View
 from parley.schemas.protocols.consensus import MOST_PANEL, Proposal, Seating, Settled
 from parley.schemas.session import Seat
 from parley.schemas.turn import Caps
-from parley.schemas.wire import raw
+
+replace = msgspec.structs.replace
 
 INBOX = "inbox"
 SEAT, ITEM = "seat", "1"
@@ -48,8 +50,8 @@ def decided(s: State, e: Decided, v: View) -> Step:
         if e.choice.strip() not in ("no", f"add {s.proposed}"):
             raise Illegal(f"item {ITEM} takes add {s.proposed}, or no")
         answer = Settled(choice=e.choice.strip(), author=e.author)
-        settled = (SayOn(channel=INBOX, kind="settled", round=s.round, body=raw(answer)),)
-        s = msgspec.structs.replace(s, answered=True)
+        settled = (say("settled", s.round, answer, channel=INBOX),)
+        s = replace(s, answered=True)
         if act == "no":
             return s, settled
     if act == "add" and e.seat:
@@ -84,21 +86,21 @@ def _joins(s: State, v: View, seat: Seat, by: str, why: str) -> tuple[State, tup
     if len(there) + len(s.joining) >= MOST_PANEL:
         raise Illegal(f"seat {seat.seat} would be one more than {MOST_PANEL}")
     if seat.seat in s.leaving:  # it goes on as if nothing had been said
-        s = msgspec.structs.replace(s, leaving=tuple(x for x in s.leaving if x != seat.seat))
+        s = replace(s, leaving=tuple(x for x in s.leaving if x != seat.seat))
         return s, (_told(s, seat.seat, "joins", by, why),)
     panel = v.seats(PANELIST)
     if seat.seat not in {x.seat for x in panel}:
         sits = (*(x for x in panel if x.seat in there), *s.joining.values())
         first = sum(x.seat not in s.joined for x in panel)
         seat = strategies.joining(seat, sits, first, v.opened, v.settings)
-    s = msgspec.structs.replace(s, joining={**s.joining, seat.seat: seat})
+    s = replace(s, joining={**s.joining, seat.seat: seat})
     return s, (_told(s, seat.seat, "joins", by, why, seat),)
 
 
 def _leaves(s: State, v: View, name: str, by: str, why: str) -> tuple[State, tuple[SayOn, ...]]:
     if name in s.joining:
         joining = {seat: x for seat, x in s.joining.items() if seat != name}
-        return msgspec.structs.replace(s, joining=joining), (_told(s, name, "stays", by, why),)
+        return replace(s, joining=joining), (_told(s, name, "stays", by, why),)
     there = [x for x in sitting(s, v) if x not in s.leaving]
     if name not in there:
         raise Illegal(f"there is no panelist {name[:64]}; panelists are {', '.join((*there, *s.joining))}")
@@ -107,15 +109,15 @@ def _leaves(s: State, v: View, name: str, by: str, why: str) -> tuple[State, tup
     least = max(2, v.settings.quorum)
     if len(there) + len(s.joining) - 1 < least:
         raise Illegal(f"without seat {name} the panel has {len(there) + len(s.joining) - 1} seats, least are {least}")
-    return msgspec.structs.replace(s, leaving=(*s.leaving, name)), (_told(s, name, "leaves", by, why),)
+    return replace(s, leaving=(*s.leaving, name)), (_told(s, name, "leaves", by, why),)
 
 
 def _told(s: State, seat: str, does: str, by: str, why: str, works: Seat | None = None) -> SayOn:
     """The post of a change. `works`: the seat that joins."""
     body = Seating(seat=seat, does=does, round=s.round + 1, by=by, why=why[:300])  # type: ignore[arg-type]  # one of its words
     if works is not None and works.strategy is not msgspec.UNSET:
-        body = msgspec.structs.replace(body, strategy=works.strategy.name)
-    return SayOn(channel=PUBLIC, kind="seating", round=s.round, body=raw(body))
+        body = replace(body, strategy=works.strategy.name)
+    return say("seating", s.round, body)
 
 
 def begins(s: State, v: View, most: Caps, sign: Caps) -> Sitting:
@@ -141,7 +143,7 @@ def begins(s: State, v: View, most: Caps, sign: Caps) -> Sitting:
             wishes.append(Invite(seat=seat))
         asked.append(name)
         joined += [] if name in joined else [name]
-    s = msgspec.structs.replace(s, joining={}, leaving=(), left=left, joined=tuple(joined))
+    s = replace(s, joining={}, leaving=(), left=left, joined=tuple(joined))
     return Sitting(s, tuple(asked), tuple(wishes))
 
 
@@ -170,15 +172,15 @@ def missed(s: State, v: View, expertise: str) -> Step:
     if not expertise or expertise not in missable(s, v) or not fit:
         return s, ()
     seat = choose(expertise, fit, 1)[0].seat
-    s = msgspec.structs.replace(s, proposed=seat.seat)
+    s = replace(s, proposed=seat.seat)
     if v.settings.missing == "add":
-        return _joins(msgspec.structs.replace(s, answered=True), v, seat, _ANALYST, f"nobody knows {expertise}")
+        return _joins(replace(s, answered=True), v, seat, _ANALYST, f"nobody knows {expertise}")
     rounds = v.settings.round_limit - s.round
     item = Proposal(
         expertise=expertise, seat=seat.seat, deadline_ns=v.at_ns + int(rounds * v.opened.turn_timeout_s * 1e9)
     )
     told = f"the analyst misses {expertise}; {seat.seat} may join"
     return s, (
-        SayOn(channel=INBOX, kind="proposal", round=s.round, body=raw(item)),
+        say("proposal", s.round, item, channel=INBOX),
         Notify(severity="info", text=told),
     )

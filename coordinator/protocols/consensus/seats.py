@@ -13,6 +13,8 @@ from parley.schemas.protocols.consensus import AUTO, Settings
 from parley.schemas.session import OpenSession, Seat, is_human
 from parley.schemas.voting import rule_of
 
+replace = msgspec.structs.replace
+
 ROLES = (Role(PANELIST, 2), Role(ANALYST, 1))
 
 
@@ -38,7 +40,7 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     if said and (settings.panel == AUTO or len(panel) > wanted):
         there = members(panel, workers, request.learned)
         why = reasons(choose(request.question, there, settings.panel), request.question)
-        panel = [msgspec.structs.replace(s, chosen=why[s.seat]) for s in panel if s.seat in why]
+        panel = [replace(s, chosen=why[s.seat]) for s in panel if s.seat in why]
         panel.sort(key=lambda s: list(why).index(s.seat))
     analyst = only_seat(ANALYST, request, workers)
     readers = {w.queue for w in workers if w.family == EXTRACTIVE}
@@ -87,4 +89,4 @@ def _weighed(s: Seat, question: str, settings: Settings, workers: tuple[Announce
         return s
     known = [words for w in workers if w.queue == s.queue and not w.draining for words in w.expertise]
     weight = settings.expertise_weight if any(occurs(words, question) for words in known) else 1.0
-    return msgspec.structs.replace(s, weight=weight)
+    return replace(s, weight=weight)

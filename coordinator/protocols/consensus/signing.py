@@ -26,9 +26,9 @@ from typing import Literal
 import msgspec
 
 from parley.coordinator.commands import SayOn
+from parley.coordinator.protocol_parts import say
 from parley.coordinator.protocols.consensus.state import (
     ANALYST,
-    PUBLIC,
     SIGNATURE,
     UNCHANGED,
     VOTED,
@@ -53,7 +53,9 @@ from parley.schemas.protocols.consensus import (
 )
 from parley.schemas.text import answer_key, plain, same, squeeze, stands_in, tokens, two_ways
 from parley.schemas.voting import AGREEMENT
-from parley.schemas.wire import decode, raw
+from parley.schemas.wire import decode
+
+replace = msgspec.structs.replace
 
 MAX_SENTENCE = 300
 """Characters of a seat's own words that are put as they are."""
@@ -169,7 +171,7 @@ def tally(s: State, v: View, sentence: str) -> Backing:
 def _named(v: View, of: SeatSignature) -> SeatSignature:
     """With the strategy that the seat works by."""
     strategy = seat_of(v.opened, of.seat).strategy
-    return of if strategy is msgspec.UNSET else msgspec.structs.replace(of, strategy=strategy.name)
+    return of if strategy is msgspec.UNSET else replace(of, strategy=strategy.name)
 
 
 def share_of(s: State, v: View) -> float:
@@ -280,20 +282,15 @@ def booked(s: State, v: View) -> tuple[State, tuple[SayOn, ...]]:
         if signed.states == "sentence" and held[seat] and held[seat] != put.label
     }
     last = s.rounds[-1]
-    last = msgspec.structs.replace(
-        last, flips=tuple(dict.fromkeys((*last.flips, *moved))), moved={**last.moved, **moved}
-    )
-    s = msgspec.structs.replace(
+    last = replace(last, flips=tuple(dict.fromkeys((*last.flips, *moved))), moved={**last.moved, **moved})
+    s = replace(
         s,
         pending={},
         absent={},
         rounds=(*s.rounds[:-1], last),
         signatures={**s.signatures, **{signed.binds: signed for signed in given.values()}},
     )
-    return as_signed(s, v), tuple(
-        SayOn(channel=PUBLIC, kind="signature", round=put.round, body=raw(signed), seat=seat)
-        for seat, signed in given.items()
-    )
+    return as_signed(s, v), tuple(say("signature", put.round, signed, seat) for seat, signed in given.items())
 
 
 def as_signed(s: State, v: View) -> State:
@@ -315,7 +312,7 @@ def as_signed(s: State, v: View) -> State:
             if key not in apart:
                 apart[key] = distinct(answer, labels.values())
             labels[str(post)] = apart[key]
-    return msgspec.structs.replace(s, labels=labels)
+    return replace(s, labels=labels)
 
 
 def _given(s: State, v: View, put: Put, seat: str) -> Signed:
@@ -323,17 +320,17 @@ def _given(s: State, v: View, put: Put, seat: str) -> Signed:
     answer = own_answer(s, v, seat)
     given = Signed(sentence=put.sentence, answer=answer, states="none", binds=binding(put.sentence, answer, seat))
     if seat not in s.pending:
-        return msgspec.structs.replace(given, why=s.absent.get(seat, s.short))
+        return replace(given, why=s.absent.get(seat, s.short))
     reply = decode(s.pending[seat], Signature)
     differs = reply.differs if stands_in(reply.differs, put.sentence) else ""
     if reply.states == "neither":
-        return msgspec.structs.replace(given, states="neither", differs=differs)
+        return replace(given, states="neither", differs=differs)
     swapped = bool(put.rival) and second_first(v, put.round, seat)
     if reply.states == "both" or (reply.states == "second") == swapped:
         taken_back = contradicts(reply.reservation, put.sentence, put.rival)
         states: Literal["sentence", "neither"] = "neither" if taken_back else "sentence"
-        return msgspec.structs.replace(given, states=states, reservation=reply.reservation)
-    return msgspec.structs.replace(given, states="rival", differs=differs)
+        return replace(given, states=states, reservation=reply.reservation)
+    return replace(given, states="rival", differs=differs)
 
 
 def chosen(brief: SignBrief, states: str) -> Offered | None:

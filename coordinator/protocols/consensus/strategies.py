@@ -15,6 +15,8 @@ from parley.schemas.protocols.consensus import Settings
 from parley.schemas.session import EVERYBODY, Document, OpenSession, Seat
 from parley.schemas.strategies import MIXED, NONE, STYLES, Strategy, shipped
 
+replace = msgspec.structs.replace
+
 _LEAST_MIXED = 3
 """Seats from which on a panel without documents is mixed."""
 
@@ -45,7 +47,7 @@ def dealt(
     for s in panel:
         if deck and s.queue not in keyless and s.seat not in settings.styles:
             by[s.seat] = _next(deck, by.values(), seed)
-    return tuple(msgspec.structs.replace(s, strategy=by.get(s.seat, msgspec.UNSET)) for s in panel)
+    return tuple(replace(s, strategy=by.get(s.seat, msgspec.UNSET)) for s in panel)
 
 
 def joining(seat: Seat, panel: Iterable[Seat], first: int, opened: log.Opened, settings: Settings) -> Seat:
@@ -62,7 +64,7 @@ def joining(seat: Seat, panel: Iterable[Seat], first: int, opened: log.Opened, s
     if not deck or seat.family == EXTRACTIVE:
         return seat
     used = [s.strategy for s in panel if s.strategy is not msgspec.UNSET]
-    return msgspec.structs.replace(seat, strategy=_next(deck, used, opened.seed))
+    return replace(seat, strategy=_next(deck, used, opened.seed))
 
 
 def all_known(settings: Settings) -> dict[str, Strategy]:

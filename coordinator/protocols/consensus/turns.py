@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat, Invite, Wish
-from parley.coordinator.protocol_parts import caps
+from parley.coordinator.protocol_parts import ask, caps, seat_of
 from parley.coordinator.protocols.consensus.seating import begins, missable
 from parley.coordinator.protocols.consensus.signing import offers, own_answer, second_first, tally
 from parley.coordinator.protocols.consensus.state import (
@@ -38,6 +38,8 @@ from parley.schemas.session import Seat
 from parley.schemas.turn import Caps
 from parley.schemas.wire import raw
 
+replace = msgspec.structs.replace
+
 ANSWER, REVISE, COMPARE, CONCLUDE, SIGN = "answer", "revise", "compare", "conclude", "sign"
 _SIGN_TOKENS = 3_000
 """Tokens of a usual prompt to sign, beside the question."""
@@ -57,11 +59,6 @@ def sign_caps(v: View, shown: int = 0) -> Caps:
     return Caps(input_tokens=min(v.settings.max_input_tokens, prompt), output_tokens=v.settings.max_output_tokens)
 
 
-def analyst(v: View) -> str:
-    """The seat of the analyst."""
-    return v.seats(ANALYST)[0].seat
-
-
 def ask_panelist(v: View, seat: Seat, kind: str, round_: int, so_far: SoFar | None = None, **more: Any) -> AskSeat:
     """A turn to answer, blind, or to revise."""
     brief = PanelBrief(
@@ -71,21 +68,13 @@ def ask_panelist(v: View, seat: Seat, kind: str, round_: int, so_far: SoFar | No
         strategy=instructions_of(seat, blind=kind == ANSWER),
         look_ups=v.settings.look_ups or msgspec.UNSET,
     )
-    return AskSeat(seat=seat.seat, kind=kind, round=round_, brief=raw(brief), caps=panel_caps(v), **more)
+    return ask(v, seat.seat, kind, round_, brief, caps=panel_caps(v), **more)
 
 
 def ask_ballot(s: State, v: View, seat: str, kind: str, brief: object, *, final: bool) -> AskSeat:
     """A turn to sign, or to cast a ballot."""
-    told = raw(brief)
-    return AskSeat(
-        seat=seat,
-        kind=kind,
-        round=len(s.rounds),
-        brief=told,
-        own=s.held[seat],
-        caps=sign_caps(v, len(bytes(told))),
-        final=final,
-    )
+    most = sign_caps(v, len(bytes(raw(brief))))
+    return ask(v, seat, kind, len(s.rounds), brief, own=s.held[seat], caps=most, final=final)
 
 
 def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None) -> Step:
@@ -114,17 +103,17 @@ def ask_revise(s: State, v: View, speaking: Iterable[str], so_far: SoFar | None)
         mine = so_far
         if so_far is not None:  # in an order of the reader's own, so that no place is favoured
             order = tuple(shown_order(v, n, me, so_far.key_disagreements))
-            mine = msgspec.structs.replace(so_far, key_disagreements=order)
+            mine = replace(so_far, key_disagreements=order)
         peers = shown_order(v, n, me, (other for other in speaking if other != me))
         sees, own = tuple(s.held[p] for p in peers), s.held.get(me)
         asks.append(ask_panelist(v, seats[me], REVISE, n, mine, sees=sees, own=own, stream=True))
-    s = msgspec.structs.replace(s, phase=Phase.REVISING, round=n, ending="", pending=s.late, late={})
+    s = replace(s, phase=Phase.REVISING, round=n, ending="", pending=s.late, late={})
     return s, tuple(asks)
 
 
 def ask_analyst(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
     """Ask the analyst to compare the positions. `current`: seat -> position, of those with an answer."""
-    order = shown_order(v, s.round, analyst(v), current)
+    order = shown_order(v, s.round, seat_of(v, ANALYST), current)
     moved = moves(s, current)
     brief = CompareBrief(
         iteration=s.round,
@@ -139,7 +128,7 @@ def ask_analyst(s: State, v: View, current: Mapping[str, Position]) -> AskSeat:
         spare=missable(s, v),
     )
     posts = dict.fromkeys([*(s.held[p] for p in order), *(m.by.post for m in moved)])
-    return AskSeat(seat=analyst(v), kind=COMPARE, round=s.round, brief=raw(brief), sees=tuple(posts), caps=caps(v))
+    return ask(v, seat_of(v, ANALYST), COMPARE, s.round, brief, sees=tuple(posts))
 
 
 def moves(s: State, current: Mapping[str, Position]) -> tuple[Moved, ...]:
@@ -152,7 +141,7 @@ def moves(s: State, current: Mapping[str, Position]) -> tuple[Moved, ...]:
 def ask_conclusion(s: State, v: View) -> AskSeat:
     """Ask the analyst for a sentence that those who hold the first answer can sign; where too few signed one, for
     another that meets what differs."""
-    order = shown_order(v, len(s.rounds) + 1, analyst(v), voters(v, s.held))
+    order = shown_order(v, len(s.rounds) + 1, seat_of(v, ANALYST), voters(v, s.held))
     best = sides(s, v)[0]
     brief = ConcludeBrief(
         label=best.label,
@@ -163,21 +152,14 @@ def ask_conclusion(s: State, v: View) -> AskSeat:
     )
     if s.reworded:
         stands = tally(s, v, sentence := s.puts[-1].sentence).stands
-        brief = msgspec.structs.replace(
+        brief = replace(
             brief,
             put=sentence,
             differs=tuple(x.differs for x in stands if x.differs),
             reservations=tuple(x.reservation for x in stands if x.reservation),
         )
-    return AskSeat(
-        seat=analyst(v),
-        kind=CONCLUDE,
-        round=len(s.rounds),
-        brief=raw(brief),
-        sees=tuple(s.held[p] for p in order),
-        caps=caps(v),
-        stream=True,
-    )
+    sees = tuple(s.held[p] for p in order)
+    return ask(v, seat_of(v, ANALYST), CONCLUDE, len(s.rounds), brief, sees=sees, stream=True)
 
 
 def ask_signatures(s: State, v: View, sentence: str, seats: Iterable[str]) -> tuple[AskSeat, ...]:

@@ -4,10 +4,10 @@ sign the words of one of them.
 Sizes are those of parley/demos/consensus.yaml; tests/played/test_estimates.py compares.
 """
 
-from parley.coordinator.protocol_parts import caps
+from parley.coordinator.protocol_parts import caps, seat_of
 from parley.coordinator.protocols.consensus.deciding import is_ruled, last_turns
-from parley.coordinator.protocols.consensus.state import PANELIST
-from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, CONCLUDE, REVISE, analyst, panel_caps
+from parley.coordinator.protocols.consensus.state import ANALYST, PANELIST
+from parley.coordinator.protocols.consensus.turns import ANSWER, COMPARE, CONCLUDE, REVISE, panel_caps
 from parley.coordinator.table import Planned, TurnPlan, Usual, View
 
 _ROUNDS = 2
@@ -25,7 +25,7 @@ def usual(v: View, rounds: int | None) -> tuple[Usual, ...]:
     if rounds > 1:
         turns += [Usual(seat, REVISE, rounds - 1, heard + _ASSESSMENT, 745) for seat in panel]
     turns = [turn.looking(v.settings.look_ups) for turn in turns]
-    turns += [Usual(analyst(v), COMPARE, 1, heard + (heard if n else 0), 345) for n in range(rounds)]
+    turns += [Usual(seat_of(v, ANALYST), COMPARE, 1, heard + (heard if n else 0), 345) for n in range(rounds)]
     closing = [(seat, kind) for seat, kind, _ in last_turns(v)]
     heard = _SENTENCE if not is_ruled(v) else heard
     return (*turns, *(Usual(seat, kind, 1, heard, 45) for seat, kind in closing[0 if is_ruled(v) else 1 :]))
@@ -37,7 +37,7 @@ def plan(v: View) -> TurnPlan:
     most, rounds, attempts = caps(v), v.settings.round_limit, v.attempts
     answers = panel_caps(v)
     panel = [s.seat for s in v.seats(PANELIST)]
-    last, closing, ruled = analyst(v), last_turns(v), is_ruled(v)
+    last, closing, ruled = seat_of(v, ANALYST), last_turns(v), is_ruled(v)
     again = attempts if ruled else (rounds + 1) * attempts
     return TurnPlan(
         rounds=rounds,

@@ -9,6 +9,7 @@ answer, and settles nothing.
 import msgspec
 
 from parley.coordinator.commands import Finish, Stop
+from parley.coordinator.protocol_parts import say
 from parley.coordinator.protocols.critic.check import departs
 from parley.coordinator.protocols.critic.confidence import at_the_end, refused_by, survived
 from parley.coordinator.protocols.critic.outcome import figures
@@ -17,7 +18,6 @@ from parley.coordinator.protocols.critic.state import (
     Says,
     State,
     answer,
-    say,
     verdict,
 )
 from parley.coordinator.protocols.critic.turns import ask_countersign, ask_sign, ask_verdict
@@ -57,7 +57,6 @@ def settled(s: State, v: View) -> str:
 
 
 def _finish(s: State, v: View, says: Says) -> Step:
-    """The stop decision with its certificate."""
     more = {"what": s.short} if s.short else {}
     s = replace(s, confidence=at_the_end(s))
     reason = settled(s, v)

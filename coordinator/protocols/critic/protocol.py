@@ -15,7 +15,7 @@ What was said lives in posts; the state refers to them by number.
 import msgspec
 
 from parley.coordinator.commands import Finish, Rephrase, SayOn, Stop
-from parley.coordinator.protocol_parts import caps
+from parley.coordinator.protocol_parts import caps, say, seat_of
 from parley.coordinator.protocols.critic.check import check
 from parley.coordinator.protocols.critic.confidence import WORTHLESS, of_state, refutes
 from parley.coordinator.protocols.critic.ending import (
@@ -47,8 +47,6 @@ from parley.coordinator.protocols.critic.state import (
     label,
     move,
     raised,
-    say,
-    seat_of,
     stands,
 )
 from parley.coordinator.protocols.critic.turns import (
@@ -95,7 +93,6 @@ replace = msgspec.structs.replace
 
 
 def _start(v: View) -> Step:
-    """The judge rewrites the question."""
     return State(phase=Phase.REWRITING, confidence=START), (ask_rewrite(v),)
 
 

@@ -120,13 +120,11 @@ def _content(text: str) -> dict[str, str]:
 
 
 def _denials(text: str) -> list[str]:
-    """The words of a text that deny."""
     found = (match[0].casefold() for match in _WORD.finditer(_TAG.sub("", text)))
     return [w for w in found if w in _DENIES or w.endswith(("n't", "n’t"))]
 
 
 def _limits(text: str) -> list[str]:
-    """The words of a text that limit what is asked."""
     return [w for match in _WORD.finditer(text) if (w := match[0].casefold()) in _LIMITS]
 
 

@@ -7,11 +7,11 @@ from typing import TypeVar
 
 import msgspec
 
-from parley.coordinator.commands import SayOn, Wish
+from parley.coordinator.commands import Wish
 from parley.coordinator.table import View
 from parley.schemas.protocols.critic import Answer, Bias, Objection, PastObjection, Raised, Repeated, Verdict
 from parley.schemas.text import same
-from parley.schemas.wire import decode, raw
+from parley.schemas.wire import decode
 
 PUBLIC = "public"
 Says = tuple[Wish, ...]
@@ -133,11 +133,6 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(o.number for o in self.profile if not o.answered)
 
 
-def seat_of(view: View, role: str) -> str:
-    """The one seat of a role."""
-    return view.seats(role)[0].seat
-
-
 def body_of(view: View, post: int | None, as_type: type[T]) -> T | None:
     """The body of a post; None for none."""
     return None if post is None else decode(view.posts[post].body, as_type)
@@ -208,8 +203,3 @@ def move(s: State, met: Mapping[int, str]) -> ProfileChange:
         answered=tuple(o.number for o in s.at_issue() if o.number in met and not o.answered),
         reopened=tuple(o.number for o in s.at_issue() if o.number not in met and o.answered),
     )
-
-
-def say(kind: str, round_: int, body: object, seat: str = "") -> SayOn:
-    """A post."""
-    return SayOn(channel=PUBLIC, kind=kind, round=round_, body=raw(body), seat=seat)

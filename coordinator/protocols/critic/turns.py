@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.commands import AskSeat
-from parley.coordinator.protocol_parts import caps
+from parley.coordinator.protocol_parts import ask, caps, seat_of
 from parley.coordinator.protocols.critic.confidence import overturning
 from parley.coordinator.protocols.critic.state import (
     ANSWERER,
@@ -22,7 +22,6 @@ from parley.coordinator.protocols.critic.state import (
     answer_first,
     body_of,
     repeated,
-    seat_of,
 )
 from parley.coordinator.table import Planned, TurnPlan, Usual, View
 from parley.schemas.protocols.critic import (
@@ -41,7 +40,6 @@ from parley.schemas.protocols.critic import (
 )
 from parley.schemas.stops import STOPS
 from parley.schemas.text import same
-from parley.schemas.wire import raw
 
 REWRITE, ANSWER, CRITIQUE = "rewrite", "answer", "critique"
 JUDGING, VERDICT, SIGN, COUNTERSIGN = "judge", "verdict", "sign", "countersign"
@@ -49,12 +47,12 @@ JUDGING, VERDICT, SIGN, COUNTERSIGN = "judge", "verdict", "sign", "countersign"
 
 def _ask(s: State, v: View, role: str, kind: str, brief: object, **more: Any) -> AskSeat:
     """A turn of the one seat of a role."""
-    return AskSeat(seat=seat_of(v, role), kind=kind, round=s.now.number, brief=raw(brief), caps=caps(v), **more)
+    return ask(v, seat_of(v, role), kind, s.now.number, brief, **more)
 
 
 def ask_rewrite(v: View) -> AskSeat:
     """The one turn that is shown nothing but the user's own question."""
-    return AskSeat(seat=seat_of(v, JUDGE), kind=REWRITE, round=0, brief=raw(RewriteBrief()), caps=caps(v))
+    return ask(v, seat_of(v, JUDGE), REWRITE, 0, RewriteBrief())
 
 
 def _at_issue(s: State) -> tuple[PastObjection, ...]:

@@ -11,6 +11,7 @@ sees it.
 import msgspec
 
 from parley.coordinator.commands import Finish, SayOn, Stop
+from parley.coordinator.protocol_parts import caps
 from parley.coordinator.protocols.maci import plan as maci_plan
 from parley.coordinator.protocols.maci import round as maci_round
 from parley.coordinator.protocols.maci.check import check
@@ -40,7 +41,6 @@ from parley.coordinator.protocols.maci.state import (
     Phase,
     State,
     body_of,
-    caps,
     only_seat,
     passages,
 )

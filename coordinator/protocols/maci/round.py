@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from parley.coordinator.budget import least, reservation
-from parley.coordinator.protocols.maci.state import ANALYST, DEBATER, State, body_of, caps
+from parley.coordinator.protocol_parts import caps
+from parley.coordinator.protocols.maci.state import ANALYST, DEBATER, State, body_of
 from parley.coordinator.schedulers import controller
 from parley.coordinator.signals import crit
 from parley.coordinator.signals.beliefs import parse_belief

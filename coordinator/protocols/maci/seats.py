@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from parley.coordinator.protocol_parts import only_seat, queues_alive, refuse_other_roles
 from parley.coordinator.protocols.maci.state import ANALYST, DEBATER, HELPER, JUDGE, LEAST_DEBATERS
 from parley.coordinator.table import Inadmissible, Role
 from parley.schemas.presence import Announcement
@@ -24,12 +25,9 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     Inadmissible
         Too few queues of a role, too many seats, no other family where one is demanded, nothing to cite.
     """
-    names = [role.name for role in ROLES]
-    for s in request.seats:
-        if s.role not in names:
-            raise Inadmissible(f"seats.{s.seat}", f"seat {s.seat}: no role {s.role}; roles are {', '.join(names)}")
-    named = {name: [s for s in request.seats if s.role == name] for name in names}
-    helper = _only(HELPER, named[HELPER], workers)
+    refuse_other_roles(request, *(role.name for role in ROLES))
+    named = {role.name: [s for s in request.seats if s.role == role.name] for role in ROLES}
+    helper = only_seat(HELPER, request, workers)
     _citable(request, helper)
     debaters = named[DEBATER] or _debaters(settings.debaters, workers)
     if not LEAST_DEBATERS <= len(debaters) <= MOST_DEBATERS:
@@ -40,7 +38,7 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
         why = f"maci.frames: got {len(settings.frames)}, wanted is one for each of {len(debaters)} debaters"
         raise Inadmissible("maci.frames", why)
     judges = _judges(settings, named[JUDGE], debaters, workers)
-    seats = (*debaters, *judges, _only(ANALYST, named[ANALYST], workers), helper)
+    seats = (*debaters, *judges, only_seat(ANALYST, request, workers), helper)
     twice = [s.seat for i, s in enumerate(seats) if any(s.seat == other.seat for other in seats[:i])]
     if twice:
         raise Inadmissible(f"seats.{twice[0]}", f"seat {twice[0]}: two seats have this id")
@@ -53,22 +51,12 @@ def foreign(judges: Iterable[str], debaters: Iterable[str]) -> bool:
     return "" not in theirs and all(family and family not in theirs for family in judges)
 
 
-def _alive(role: str, workers: tuple[Announcement, ...]) -> list[str]:
-    return sorted({w.queue for w in workers if role in w.roles and not w.draining})
-
-
 def _family(queue: str, role: str, workers: tuple[Announcement, ...]) -> str:
     return next((w.family for w in workers if w.queue == queue and role in w.roles and not w.draining), "")
 
 
 def _debaters(wanted: int, workers: tuple[Announcement, ...]) -> list[Seat]:
-    queues = _alive(DEBATER, workers)
-    if len(queues) < wanted:
-        free = [name for i in range(1, wanted + 1) if (name := f"{DEBATER}_{i}") not in queues][: wanted - len(queues)]
-        start = ", ".join(f"parley agent {name}" for name in free)
-        what = f"role {DEBATER}: {wanted} needed, {len(queues)} alive; {len(free)} missing, start {start}"
-        raise Inadmissible("seats", what)
-    return [Seat(seat=q, role=DEBATER, queue=q) for q in queues[:wanted]]
+    return [Seat(seat=q, role=DEBATER, queue=q) for q in queues_alive(DEBATER, workers, wanted)[:wanted]]
 
 
 def _judges(
@@ -77,12 +65,10 @@ def _judges(
     """K judges are K queues, and fewer where fewer are offered: those of the judges that the request names, else all
     that are alive. Where families matter and a queue is of another one than every debater, only such queues are used.
     Named judges stand as they are named, each queue once; of others, those of different families come first."""
-    offered = named or [Seat(seat=queue, role=JUDGE, queue=queue) for queue in _alive(JUDGE, workers)]
-    if not offered:
-        raise Inadmissible("seats", f"role {JUDGE}: 1 needed, 0 alive; start one: parley agent {JUDGE}")
+    offered = named or [Seat(seat=queue, role=JUDGE, queue=queue) for queue in queues_alive(JUDGE, workers)]
     used = offered
     if settings.cross_family != "ignore":
-        theirs, alive = [_family(s.queue, DEBATER, workers) for s in debaters], _alive(JUDGE, workers)
+        theirs, alive = [_family(s.queue, DEBATER, workers) for s in debaters], queues_alive(JUDGE, workers, 0)
         used = [
             # a named queue that is not alive is refused by admission, not left out here
             s
@@ -113,17 +99,6 @@ def _ranks(families: list[str]) -> list[int]:
 
 def _listed(families: list[str]) -> str:
     return ", ".join(sorted({family or _UNKNOWN for family in families}))
-
-
-def _only(role: str, named: list[Seat], workers: tuple[Announcement, ...]) -> Seat:
-    if len(named) > 1:
-        raise Inadmissible("seats", f"role {role}: got {len(named)}, allowed is 1")
-    if named:
-        return named[0]
-    queues = _alive(role, workers)
-    if not queues:
-        raise Inadmissible("seats", f"role {role}: 1 needed, 0 alive; start one: parley agent {role}")
-    return Seat(seat=role, role=role, queue=queues[0])
 
 
 def _citable(request: OpenSession, helper: Seat) -> None:

@@ -14,7 +14,6 @@ from parley.coordinator.table import View
 from parley.schemas.belief import Belief, Share
 from parley.schemas.protocols.maci.messages import CountsAs, Earlier, Group, Passage, Passages
 from parley.schemas.text import Similar
-from parley.schemas.turn import Caps
 from parley.schemas.wire import Json, decode
 
 DEBATER, JUDGE, ANALYST, HELPER = "debater", "judge", "analyst", "helper"
@@ -168,8 +167,3 @@ def shares(outcomes: tuple[str, ...], belief: tuple[float, ...]) -> Belief:
     """A belief as it is shown: six decimals, without outcomes that are then 0."""
     rounded = ((name, round(p, 6)) for name, p in zip(outcomes, belief, strict=True))
     return tuple(Share(outcome=name, p=p) for name, p in rounded if p > 0)
-
-
-def caps(v: View) -> Caps:
-    """Caps of every turn of a session, look-ups aside."""
-    return Caps(input_tokens=v.settings.max_input_tokens, output_tokens=v.settings.max_output_tokens)

@@ -11,6 +11,7 @@ from string import ascii_uppercase
 import msgspec
 
 from parley.coordinator.commands import AskSeat
+from parley.coordinator.protocol_parts import caps
 from parley.coordinator.protocols.maci import plan as maci_plan
 from parley.coordinator.protocols.maci.round import NumberedArgument, measured
 from parley.coordinator.protocols.maci.state import (
@@ -20,7 +21,6 @@ from parley.coordinator.protocols.maci.state import (
     JUDGE,
     State,
     body_of,
-    caps,
     only_seat,
     passages,
     shares,

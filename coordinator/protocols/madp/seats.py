@@ -5,6 +5,7 @@ import re
 
 import msgspec
 
+from parley.coordinator.protocol_parts import only_seat, queues_alive
 from parley.coordinator.protocols.madp.state import CHECK, HELPER
 from parley.coordinator.table import Inadmissible, Role
 from parley.schemas.presence import Announcement
@@ -31,18 +32,9 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
             raise Inadmissible(f"seats.{s.seat}", why)
     if len(request.seats) > 1:
         raise Inadmissible("seats", f"role {HELPER}: got {len(request.seats)}, allowed is 1")
-    helper = request.seats or _alive(HELPER, workers)
-    if not settings.check:
-        return helper
-    checking = _alive(CHECK, workers)
-    if not checking:
-        raise Inadmissible("seats", f"role {CHECK}: 1 needed, 0 alive; start one: parley agent {CHECK}")
-    return (*helper, *checking)
-
-
-def _alive(role: str, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
-    queues = sorted({w.queue for w in workers if role in w.roles and not w.draining})
-    return (Seat(seat=role, role=role, queue=queues[0]),) if queues else ()
+    there = bool(request.seats or queues_alive(HELPER, workers, 0))
+    helper = (only_seat(HELPER, request, workers),) if there else ()
+    return (*helper, only_seat(CHECK, request, workers)) if settings.check else helper
 
 
 def beneath(request: OpenSession, settings: Settings) -> OpenSession | None:

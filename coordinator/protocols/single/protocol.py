@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop
-from parley.coordinator.protocol_parts import caps, only_seat, refuse_other_roles, unquoted
+from parley.coordinator.commands import Finish, Stop
+from parley.coordinator.protocol_parts import ask, caps, only_seat, refuse_other_roles, say, seat_of, unquoted
 from parley.coordinator.table import (
     Answered,
     Missed,
@@ -53,17 +53,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True):
     missing: bool = False
 
 
-def _seat_of(v: View) -> str:
-    return v.seats(ANSWERER)[0].seat
-
-
 def _start(v: View) -> Step:
-    ask = AskSeat(seat=_seat_of(v), kind=ANSWER, round=1, brief=raw(AnswerBrief()), caps=caps(v), stream=True)
-    return State(phase=Phase.ANSWERING), (ask,)
+    return State(phase=Phase.ANSWERING), (ask(v, seat_of(v, ANSWERER), ANSWER, 1, AnswerBrief(), stream=True),)
 
 
 def _on_answered(s: State, e: Answered, v: View) -> Step:
-    post = SayOn(channel=PUBLIC, kind=ANSWER, round=1, body=raw(e.body), seat=e.seat)
+    post = say(ANSWER, 1, e.body, e.seat)
     reason = "unanswered" if e.body.abstains else "answered"
     answers = {**UNCHECKED, "answers": int(not e.body.abstains)}
     s = msgspec.structs.replace(s, phase=Phase.DONE, answer=v.next_post)
@@ -90,7 +85,6 @@ def _seat(request: OpenSession, settings: Settings, workers: tuple[Announcement,
 
 
 def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
-    """(Outcome as builtins, the one round)."""
     answer = None if s.answer is None else decode(v.posts[s.answer].body, Answer)
     if answer is None or answer.abstains:
         passages = answer.citations[:5] if answer else ()
@@ -103,15 +97,15 @@ def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], .
             source=ANSWER,
             citations=answer.citations,
         )
-    played = {"round": 1, "missing": [_seat_of(v)] if s.missing else []}
+    played = {"round": 1, "missing": [seat_of(v, ANSWERER)] if s.missing else []}
     return msgspec.to_builtins(outcome), (played,)
 
 
 def _plan(v: View) -> TurnPlan:
     return TurnPlan(
         rounds=1,
-        least=(Planned(_seat_of(v), ANSWER, caps(v)),),
-        most=(Planned(_seat_of(v), ANSWER, caps(v), v.attempts),),
+        least=(Planned(seat_of(v, ANSWERER), ANSWER, caps(v)),),
+        most=(Planned(seat_of(v, ANSWERER), ANSWER, caps(v), v.attempts),),
     )
 
 
@@ -139,7 +133,7 @@ PROTOCOL = Protocol(
     outcome=_outcome,
     stops=("answered", "budget", "unanswered", "quorum"),
     plan=_plan,
-    usual=lambda v, rounds: (Usual(_seat_of(v), ANSWER, answer=60),),
+    usual=lambda v, rounds: (Usual(seat_of(v, ANSWERER), ANSWER, answer=60),),
     shows_refused=True,
     synthetic={"max_output_tokens": 300},
 )

@@ -85,8 +85,6 @@ class Taken:
     seen: Seen
     reply: object
     prompt: str
-    depth: int
-    """The how many-eth turn it is of those that wait for each other."""
 
 
 @dataclass
@@ -116,22 +114,6 @@ class Ended:
         """Seat -> where it stands, as the result says."""
         return {s.seat: s.stands for s in self.outcome.signatures}
 
-    @property
-    def calls(self) -> int:
-        return len(self.taken)
-
-    @property
-    def chain(self) -> int:
-        """Turns one after another."""
-        return max((t.depth for t in self.taken), default=0)
-
-    @property
-    def prompt_bytes(self) -> int:
-        return sum(len(t.prompt.encode()) for t in self.taken)
-
-    def kinds(self) -> list[str]:
-        return [t.seen.kind for t in self.taken]
-
     def signing(self) -> list[Taken]:
         return [t for t in self.taken if t.seen.kind == "sign"]
 
@@ -158,15 +140,11 @@ def run(play: Play, panel: Mapping[str, Script] | Sequence[Script], analyst: Scr
     scripts = {**named, "analyst": analyst}
     ended = Ended(play, [], named)
     late: set[str] = set()
-    depths: dict[str, int] = {}
-    reached = 0
     for _ in range(MOST_EVENTS):
         if play.session.closed:
             return ended
         turns = list(play.session.turns.values())
         assert turns, "an open session waits for somebody"
-        for turn in turns:
-            depths.setdefault(_place(turn), reached + 1)
         waiting = [t for t in turns if t.id not in late]
         if not waiting:
             play.expire()
@@ -177,12 +155,10 @@ def run(play: Play, panel: Mapping[str, Script] | Sequence[Script], analyst: Scr
             prompt, reply = _prompt(play, turn), scripts[turn.ask.seat](seen)
         except ModelMisconfigured as why:  # as its worker would find: no model can be asked this
             prompt, reply = str(why), Silent.FAILS
-        depth = depths[_place(turn)]
-        ended.taken.append(Taken(seen, reply, prompt, depth))
+        ended.taken.append(Taken(seen, reply, prompt))
         if reply is Silent.LATE:
             late.add(turn.id)
             continue
-        reached = max(reached, depth)
         if reply is Silent.FAILS:
             play.reply(turn.ask.seat, None, error="429: too many requests")
         elif reply is Silent.GONE:
@@ -192,10 +168,6 @@ def run(play: Play, panel: Mapping[str, Script] | Sequence[Script], analyst: Scr
         else:
             play.reply(turn.ask.seat, reply)
     raise AssertionError(f"not over after {MOST_EVENTS} events: {play.phase}")
-
-
-def _place(turn: OpenTurn) -> str:
-    return f"{turn.id} {turn.ask.attempt}"
 
 
 def _seen(play: Play, turn: OpenTurn) -> Seen:
@@ -285,9 +257,6 @@ def anything(seen: Seen) -> Signature:
     return Signature(states="first", differs=brief.second.sentence[:1_000] if brief.second else "")
 
 
-ABSTAINS = says("", abstains=True)
-
-
 # ---------------------------------------------------------------- analysts
 
 
@@ -324,18 +293,6 @@ def lumps(words: str = "", label: str = "what all say") -> Analyst:
         (lambda brief: words) if words else (lambda brief: brief.answer),
         {"approach": 100, "priority": 100, "agreements": ("All agree on everything.",)},
     )
-
-
-def parts() -> Script:
-    """Every position is an answer of its own."""
-
-    def script(seen: Seen) -> object:
-        if seen.kind == "conclude":
-            return Conclusion(group=seen.brief.label, reasoning="r", answer=seen.brief.answer)
-        made = tuple(AnswerGroup(label=f"answer {n}", posts=(n,)) for n in seen.posts)
-        return Comparison(groups=made, approach=0, priority=0)
-
-    return script
 
 
 def fails(seen: Seen) -> object:

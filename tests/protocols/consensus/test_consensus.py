@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from parley.coordinator.machine import Illegal, Inadmissible
+from parley.coordinator.machine import Illegal
 from parley.coordinator.protocols.consensus.choosing import occurs
 from parley.schemas import log
 from parley.schemas.protocols.consensus import (
@@ -13,7 +13,7 @@ from parley.schemas.protocols.consensus import (
     PanelBrief,
     Position,
 )
-from parley.schemas.session import Budget, Seat
+from parley.schemas.session import Budget
 from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
 from parley.schemas.wire import decode, encode
@@ -111,17 +111,6 @@ def test_a_change_is_honest(p: Position, error: str) -> None:
     got = fault(revising(), "panelist_1", p)
     assert error in got
     assert bool(error) == bool(got)
-
-
-def test_a_faulty_reply_is_asked_again_and_then_missing() -> None:
-    play = Play()
-    bad = says("Vilnius", citations=(cite("none", "x"),))
-    assert fault(play, "panelist_1", bad)
-    play.reply("panelist_1", bad)
-    assert "panelist_1" not in play.turns()
-    play.reply("panelist_2", says("Vilnius"))
-    play.reply("panelist_3", says("Vilnius"))
-    assert play.last("assessment")["changes"]["panelist_1"] == "missing"
 
 
 LONG = "It is Vilnius. The law of 1992 says so"
@@ -396,14 +385,6 @@ def test_seats_are_the_queues_that_are_alive() -> None:
         ("panelist_1", "panelist", "panelist_1"), ("panelist_2", "panelist", "panelist_2"),
         ("analyst", "analyst", "analyst"),
     ]  # fmt: skip
-
-
-def test_odd_seats_are_refused() -> None:
-    with pytest.raises(Inadmissible, match="no role judge"):
-        Play(seats=[Seat(seat="j", role="judge", queue="analyst")])
-    two = [Seat(seat=s, role="analyst", queue="analyst") for s in "ab"]
-    with pytest.raises(Inadmissible, match="got 2, allowed is 1"):
-        Play(seats=two)
 
 
 def _tokens(n: int) -> Usage:

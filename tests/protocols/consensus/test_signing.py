@@ -42,13 +42,6 @@ def words_anew(play: Play, sentence: str) -> None:
     play.synthesize(sentence)
 
 
-def refused(play: Play) -> None:
-    """Nobody who was asked signs; nor what is worded anew."""
-    signs(play)
-    words_anew(play, "Something else")
-    signs(play)
-
-
 # ---------------------------------------------------------------- how many must sign
 
 TABLE = [
@@ -143,25 +136,6 @@ def test_a_reservation_that_contradicts_what_is_signed_is_no_signature(reservati
 
 
 # ---------------------------------------------------------------- an analyst that errs
-
-MERGED = [
-    ("Canary", "Blue-green", "Big-bang"), ("C++", "C#", "C++"), ("B+", "B-", "B+"), ("> 5 ms", "< 5 ms", "> 5 ms"),
-    ("A > B", "B > A", "A > B"), ("1.000 Euro", "1 Euro", "1.000 Euro"), ("काम", "कम", "काम"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("answers", MERGED)
-def test_what_an_analyst_merges_is_not_agreed_where_a_seat_says_that_it_is_not_its_answer(answers: list[str]) -> None:
-    play = Play(ONCE)
-    play.answers(*answers)
-    play.compare({"the same": "123"}, near=100)
-    assert play.put.sentence == answers[0]
-    assert set(play.put.asked) == {seat for seat, said in zip(play.panel, answers, strict=True) if said != answers[0]}
-    refused(play)
-    assert (play.result.stop.reason, agreed(play)) == ("round_limit", False)
-    tied = len({*answers}) == len(answers)
-    assert play.outcome["answer"] == ("" if tied else answers[0])
-    assert {m["answer"] for m in play.outcome["minority"]} == {*answers} - ({*()} if tied else {answers[0]})
 
 
 def test_who_parts_equal_words_is_told_the_pair_and_then_words_decide() -> None:
