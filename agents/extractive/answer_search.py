@@ -29,7 +29,7 @@ from parley.agents.extractive.question import (
     ParsedQuestion,
     read_question,
 )
-from parley.agents.extractive.ranking import ScoredSentence, fits, looked_at, rank_by_cosine, stems_of, sureness
+from parley.agents.extractive.ranking import ScoredSentence, fits, looked_at, rank_by_cosine, sureness
 from parley.agents.extractive.text_similarity import Done, TextSimilarity
 from parley.agents.retrieval.corpus import STOP, clean, plain, stem, stems, word_set
 from parley.agents.text.languages import DEFAULT
@@ -131,7 +131,7 @@ class Search:
         if question.kind == YES_NO:
             return _yes_no(question, looked, sure)
         floor = FLOOR if question.language == DEFAULT else BY_WORDS_ALONE
-        if sure < floor or not question.names <= best.context | stems_of(best.evidence):
+        if sure < floor or not question.names <= best.context.union(best.evidence.sentence.stems):
             return SearchResult()
         years = set(_YEAR.findall(best.evidence.sentence.text)) - set(words(question.text))
         answer = years.pop() if question.kind == YEAR and len(years) == 1 else as_answer(best.evidence)
@@ -178,9 +178,6 @@ def _reports(question: ParsedQuestion, e: EvidenceSentence) -> bool:
 
 def as_answer(e: EvidenceSentence) -> str:
     """A sentence as an answer: one line, without control characters, tags, addresses of links and emphasis."""
-    if e.sentence.header:
-        pairs = zip(e.sentence.header, e.sentence.cells, strict=False)
-        return clean(plain("; ".join(f"{h}: {c}" if h else c for h, c in pairs if c)))
     text = e.sentence.text
     text = plain(text).replace("[", "") if "](" in text else plain(text)
     return clean(_EMPHASIS.sub("", text))
@@ -208,7 +205,7 @@ def _says(question: ParsedQuestion, x: ScoredSentence) -> bool:
     e = x.evidence
     figures = {t for t in question.terms if t[0].isdigit()}
     advises = _ADVICE.search(e.sentence.text) or not _SEEKS_ADVICE.search(question.text)
-    return bool(advises) and figures <= stems_of(e) | set(e.sentence.context)
+    return bool(advises) and figures <= {*e.sentence.stems, *e.sentence.context}
 
 
 def option(question: ParsedQuestion, evidence: Sequence[EvidenceSentence]) -> SearchResult:
@@ -238,11 +235,11 @@ def said_of(
     for e in evidence:
         text = e.sentence.text
         hedges = not _HEDGES.isdisjoint(e.sentence.words) or _CONTRAST.search(text)
-        if e.heading or e.sentence.cells or hedges or _is_negated(e) or _reports(question, e):
+        if e.heading or e.sentence.row or hedges or _is_negated(e) or _reports(question, e):
             continue
         named = [i for i, m in enumerate(marks) if m <= set(stems(text))]
         advised = _SEEKS_ADVICE.search(question.text) and _ADVICE.search(text)
-        direct = asked_stems and asked_stems <= stems_of(e)
+        direct = asked_stems and asked_stems <= set(e.sentence.stems)
         if len(named) == 1 and (direct or advised):
             by_mark[named[0]].append((e, 2 if direct else 1))
     return [tuple(f) for f in by_mark]

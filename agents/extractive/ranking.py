@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from parley.agents.extractive.evidence import EvidenceSentence
 from parley.agents.extractive.question import DATE, NAME, NUMBER, NUMERAL, WHY, YEAR, ParsedQuestion
 from parley.agents.retrieval.corpus import stems
-from parley.agents.text.languages import DEFAULT
 from parley.agents.text.words import words
 
 LOOKED_AT = 8
@@ -79,15 +78,9 @@ class ScoredSentence:
     """Stems of what stands around it."""
 
 
-def stems_of(evidence: EvidenceSentence, language: str = DEFAULT) -> frozenset[str]:
-    """The stems of a sentence, those of a row's headers among them."""
-    s = evidence.sentence
-    return frozenset(s.stems).union(*(stems(h, language) for h in s.header))
-
-
 def looked_at(question: ParsedQuestion, evidence: Sequence[EvidenceSentence]) -> list[ScoredSentence]:
     """The sentences that have most of the question's words, the best first."""
-    has = [stems_of(e, question.language) for e in evidence]
+    has = [frozenset(e.sentence.stems) for e in evidence]
     count = {t: sum(t in h for h in has) for t in question.terms}
     weight = {t: math.log(1 + (1 + len(has)) / (1 + n)) for t, n in count.items()}
     about = {e.document: frozenset(stems(re.sub(r"\.\w+$", "", e.document), question.language)) for e in evidence}
@@ -147,5 +140,5 @@ def figures_of(looked: Sequence[ScoredSentence]) -> tuple[float, ...]:
 
 def alike(one: EvidenceSentence, other: EvidenceSentence) -> bool:
     """Whether two sentences say about the same in the same words."""
-    a, b = stems_of(one), stems_of(other)
+    a, b = set(one.sentence.stems), set(other.sentence.stems)
     return len(a & b) >= ALIKE * len(a | b)

@@ -1,13 +1,12 @@
 """A text (plain or Markdown) as blocks with their places in it: headings, paragraphs, list items, rows of tables, lines
 of code.
 
-Readers of files write a table's row as an item that repeats its headers (`- Canal: Suez; Opened: 1869`); two or more of
-these with the same first header are a table. A Markdown table is one too.
+Readers of files write a table's row as an item that repeats its headers: `- Canal: Suez; Opened: 1869`.
 """
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 _MARKER = re.compile(r"\s*(?:[-*+•]|\d+[.)])\s+")
 _KEY = re.compile(r"\s*[@\w.\"'-]+\s*(?:(?:=|:\s)\s*\S|:\s*$)")
@@ -15,8 +14,7 @@ _KEY = re.compile(r"\s*[@\w.\"'-]+\s*(?:(?:=|:\s)\s*\S|:\s*$)")
 _SECTION = re.compile(r"\s*\[[\w.\" -]+\]\s*$")
 _SKIPPED = re.compile(r"\s*[-=_*]{3,}\s*$")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
-_RULE = re.compile(r"\s*\|?[\s:|-]*-[\s:|-]*\|?\s*$")
-_CELL_END = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r"\|[\s:|-]*$")
 _ROW = re.compile(r"([^:;]{1,80}): ([^;]+)(?:; |$)")
 
 
@@ -29,12 +27,6 @@ class Block:
     """heading | paragraph | item | row | code"""
     level: int = 0
     """Of a heading."""
-    cells: tuple[str, ...] = ()
-    """Of a row."""
-    header: tuple[str, ...] = ()
-    """What stands above each cell."""
-    table: int = -1
-    """Which table of the text a row is of."""
     start: int = 0
     """Where it begins in the text: behind the sign of an item, but before those of a heading."""
     end: int = 0
@@ -44,26 +36,24 @@ class Block:
 
 def blocks(text: str) -> list[Block]:
     """The blocks of a text in their order; rules and fences are none."""
-    return _with_tables(list(_of_markdown(text)))
+    return list(_blocks(text))
 
 
-def _of_markdown(text: str) -> Iterator[Block]:
-    lines = text.splitlines(keepends=True)
+def _blocks(text: str) -> Iterator[Block]:
     kind = "paragraph"
     start = end = -1
     parted = code = False
-    header: tuple[str, ...] = ()
-    tables = -1
     at = 0
 
     def closed() -> Iterator[Block]:
         nonlocal start, kind, parted
         if start >= 0:
-            yield Block(" ".join(text[start:end].split()), kind, start=start, end=end, parted=parted)
+            said = " ".join(text[start:end].split())
+            yield Block(said, "row" if kind == "item" and is_row(said) else kind, 0, start, end, parted)
             parted = False
         start, kind = -1, "paragraph"
 
-    for i, whole in enumerate(lines):
+    for whole in text.splitlines(keepends=True):
         line = whole.rstrip("\r\n")
         bare = line.strip()
         first = at + len(line) - len(line.lstrip())
@@ -71,8 +61,6 @@ def _of_markdown(text: str) -> Iterator[Block]:
         at += len(whole)
         heading = bare.lstrip("#")
         row = not code and bare.startswith("|")
-        if not row:
-            header = ()
         rule = bool(bare and _SKIPPED.match(line))
         alone = code or row or not bare or rule or _FENCE.match(line)
         alone = alone or (bare.startswith("#") and heading[:1] in (" ", "")) or _SECTION.match(line)
@@ -87,10 +75,8 @@ def _of_markdown(text: str) -> Iterator[Block]:
         elif rule:
             parted = True
         elif row:
-            if i + 1 < len(lines) and _RULE.match(lines[i + 1]) and "|" in lines[i + 1] and not _RULE.match(line):
-                tables, header = tables + 1, _cells(bare)
-            elif not _RULE.match(line):
-                yield Block(bare, "row", 0, _cells(bare), header, tables, first, last, parted)
+            if not _RULE.match(bare):
+                yield Block(bare, "row", 0, first, last, parted)
                 parted = False
         elif bare and alone:
             level = len(bare) - len(heading) or 6
@@ -106,47 +92,16 @@ def _of_markdown(text: str) -> Iterator[Block]:
     yield from closed()
 
 
-def _cells(row: str) -> tuple[str, ...]:
-    return tuple(c.strip() for c in _CELL_END.split(row.strip().removeprefix("|").removesuffix("|")))
-
-
-def _with_tables(found: list[Block]) -> list[Block]:
-    """Items that repeat the headers of a table, as its rows."""
-    tables = max((block.table for block in found), default=-1)
+def is_row(text: str) -> bool:
+    """Whether a text repeats the headers of a table: two or more, each with its value."""
+    names: list[str] = []
     at = 0
-    while at < len(found):
-        end = at
-        headers: list[dict[str, str]] = []
-        while (
-            end < len(found)
-            and (pairs := pairs_of(found[end].text, found[end].kind))
-            and (not headers or next(iter(pairs)) in headers[0])
-        ):
-            headers.append(pairs)
-            end += 1
-        if end - at >= 2 and max(map(len, headers)) > 1:
-            tables += 1
-            header = max(headers, key=len)
-            for i, pairs in enumerate(headers, at):
-                own = tuple(header) if pairs.keys() <= header.keys() else tuple(pairs)
-                cells = tuple(pairs.get(name, "") for name in own)
-                found[i] = replace(found[i], kind="row", cells=cells, header=own, table=tables)
-        at = max(end, at + 1)
-    return found
-
-
-def pairs_of(text: str, kind: str = "item") -> dict[str, str]:
-    """Header -> value of an item that is a row; empty: it is none."""
-    if kind != "item" or ": " not in text:
-        return {}
-    pairs: dict[str, str] = {}
-    at = 0
-    for match in _ROW.finditer(text):
-        if match.start() != at or match[1] in pairs:
-            return {}
-        pairs[match[1]] = match[2]
+    for match in _ROW.finditer(text) if ": " in text else ():
+        if match.start() != at or match[1] in names:
+            return False
+        names.append(match[1])
         at = match.end()
-    return pairs if at == len(text) else {}
+    return len(names) > 1 and at == len(text)
 
 
 def sections(found: Sequence[Block]) -> Iterator[tuple[tuple[Block, ...], Block]]:

@@ -8,10 +8,10 @@ whatever the heading names.
 import re
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
-from parley.agents.retrieval.blocks import blocks, pairs_of, sections
+from parley.agents.retrieval.blocks import blocks, is_row, sections
 from parley.agents.text.languages import DEFAULT, language_of
 from parley.agents.text.sentences import sentences
 from parley.agents.text.words import idle_words, prefix, words
@@ -57,12 +57,9 @@ class Sentence:
     """Of the words that carry meaning, in order."""
     context: tuple[str, ...] = ()
     """Stems of the headings above and of the sentence before it in its paragraph: of more where that is about "it"; of
-    a list's item also of the sentence that leads to the list, of a table's row of what stands above its cells."""
-    cells: tuple[str, ...] = ()
-    """Of a row of a table."""
-    header: tuple[str, ...] = ()
-    table: int = -1
-    """Which table of its document."""
+    a list's item also of the sentence that leads to the list."""
+    row: bool = False
+    """Of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +113,10 @@ def clean(text: str) -> str:
     return collapse("".join(c if c.isprintable() else " " for c in text))
 
 
-def sentence(text: str, context: tuple[str, ...] = (), language: str = DEFAULT) -> Sentence:
+def sentence(text: str, context: tuple[str, ...] = (), language: str = DEFAULT, *, row: bool = False) -> Sentence:
     """One sentence from its text, its stems in this language."""
     all_words = words(plain(text))
-    return Sentence(collapse(text), all_words, _stems(all_words, language), context)
+    return Sentence(collapse(text), all_words, _stems(all_words, language), context, row)
 
 
 def refers(s: Sentence) -> bool:
@@ -129,11 +126,7 @@ def refers(s: Sentence) -> bool:
 
 def parse_quote(text: str, asked: str = DEFAULT) -> Sentence:
     """What somebody quotes: a sentence, or a row that repeats its headers."""
-    pairs = pairs_of(text)
-    if len(pairs) < 2:
-        return sentence(text, (), asked)
-    row = sentence(text, tuple(s for h in pairs for s in stems(h, asked)), asked)
-    return replace(row, cells=tuple(pairs.values()), header=tuple(pairs), table=0)
+    return sentence(text, (), asked, row=is_row(text))
 
 
 def cut(text: str, asked: str = DEFAULT) -> Text:
@@ -154,9 +147,7 @@ def cut(text: str, asked: str = DEFAULT) -> Text:
             led = ()
             continue
         if block.kind == "row":
-            heads = tuple(s for h in block.header for s in stems(h, asked))
-            row = sentence(block.text[:MAX_QUOTE], above + heads, asked)
-            found.append(replace(row, cells=block.cells, header=block.header, table=block.table))
+            found.append(sentence(block.text[:MAX_QUOTE], above, asked, row=True))
             continue
         before = () if block.kind == "paragraph" else led
         for part in _parts(block.text, language, mixed) if block.kind != "code" else [block.text[:MAX_QUOTE]]:

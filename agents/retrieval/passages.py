@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from rank_bm25 import BM25Plus  # type: ignore[import-untyped]
+
 from parley.agents.model.injection import is_instruction, is_suspicious
 from parley.agents.retrieval import retrievers
 from parley.agents.retrieval.blocks import Block, blocks, sections
-from parley.agents.retrieval.bm25 import relevance
 from parley.agents.retrieval.corpus import collapse, stems
 from parley.agents.text.sentences import spans
 from parley.agents.text.tokens import estimate
@@ -168,6 +169,29 @@ def _far(text: str, start: int, end: int) -> int:
 def _instructs(piece: str) -> bool:
     """Whether a line, a sentence or the whole of a piece talks to the reader as to a machine."""
     return is_suspicious(piece) or is_instruction(collapse(piece))
+
+
+def relevance(query: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:
+    """How well each text answers the query, by BM25 (k1 1.5, b 0.75).
+
+    The Okapi variant of rank-bm25 gives a word that stands in half of the texts no weight at all, which is no use on a
+    page; BM25+ with delta 0 is the same sum with ln((n + 1) / df), which is never negative.
+
+    Parameters
+    ----------
+    query, texts
+        Stems.
+
+    Returns
+    -------
+    list of float
+        0 to 1 for each text; the best has 1, and all are 0 where no text has a word of the query.
+    """
+    if not query or not any(texts):
+        return [0.0] * len(texts)
+    scores = [float(s) for s in BM25Plus(texts, delta=0).get_scores(list(query))]
+    best = max(scores)
+    return [s / best for s in scores] if best > 0 else scores
 
 
 def ranked(query: str, pieces: Sequence[Piece]) -> list[tuple[float, int]]:

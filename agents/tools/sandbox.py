@@ -26,7 +26,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -196,8 +195,7 @@ class _Kept:
 
     def __init__(self) -> None:
         self._head = bytearray()
-        self._tail: deque[bytes] = deque()
-        self._tail_size = 0
+        self._tail = bytearray()
         self.printed = 0
 
     def add(self, piece: bytes) -> None:
@@ -205,20 +203,14 @@ class _Kept:
         self.printed += len(piece)
         room = _KEPT - len(self._head)
         self._head += piece[:room]
-        if rest := piece[max(0, room) :]:
-            self._tail.append(rest)
-            self._tail_size += len(rest)
-            while self._tail_size - len(self._tail[0]) >= _KEPT:
-                self._tail_size -= len(self._tail.popleft())
+        self._tail += piece[room:]
+        del self._tail[:-_KEPT]
 
     def text(self) -> str:
         """What was printed and kept."""
-        tail = b"".join(self._tail)[-_KEPT:]
-        left_out = self.printed - len(self._head) - len(tail)
-        if left_out <= 0:
-            return (bytes(self._head) + tail).decode("utf-8", "replace")
-        mark = f"\n[... {left_out:,} bytes are left out here ...]\n"
-        return bytes(self._head).decode("utf-8", "replace") + mark + tail.decode("utf-8", "replace")
+        left_out = self.printed - len(self._head) - len(self._tail)
+        mark = f"\n[... {left_out:,} bytes are left out here ...]\n".encode() if left_out else b""
+        return (self._head + mark + self._tail).decode("utf-8", "replace")
 
 
 class _Run:

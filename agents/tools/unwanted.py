@@ -7,6 +7,7 @@ it runs. So a file that is tracked though it is ignored counts as ignored.
 """
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -133,32 +134,19 @@ def _names_secret(rule: str) -> bool:
 
 
 def biggest(sizes: Sequence[tuple[str, int]], most: int = 5) -> str:
-    """The largest files and folders, each with its size: a folder in place of its files where they are many and small.
+    """The largest of the files and folders at the top, each with its size.
 
     Parameters
     ----------
     sizes
         Path and bytes of each file.
     """
-    total = sum(size for _, size in sizes) or 1
-    sizes_of: dict[str, int] = {}
+    total: Counter[str] = Counter()
     for path, size in sizes:
-        for i, c in enumerate(path):
-            if c == "/":
-                sizes_of[path[: i + 1]] = sizes_of.get(path[: i + 1], 0) + size
-        sizes_of[path] = size
-    names: list[str] = []
-    for path in sorted(sizes_of, key=lambda p: (-sizes_of[p], p)):
-        # A folder that a single thing in it nearly fills says less than that thing.
-        if path.endswith("/"):
-            inner = max((sizes_of[p] for p in sizes_of if p != path and p.startswith(path)), default=0)
-            if inner > 0.8 * sizes_of[path] or sizes_of[path] > 0.8 * total:
-                continue
-        if not any(path.startswith(f) for f in names if f.endswith("/")):
-            names.append(path)
-        if len(names) == most:
-            break
-    return ", ".join(f"{path} ({in_bytes(sizes_of[path])})" for path in names)
+        top, below, _ = path.partition("/")
+        total[top + below] += size
+    largest = sorted(total.items(), key=lambda one: (-one[1], one[0]))[:most]
+    return ", ".join(f"{name} ({in_bytes(size)})" for name, size in largest)
 
 
 def in_bytes(size: int) -> str:

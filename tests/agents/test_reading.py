@@ -8,9 +8,8 @@ import yaml
 from msgspec.structs import replace
 
 from parley.agents.extractive.same_answer import grouped
-from parley.agents.retrieval.bm25 import relevance
 from parley.agents.retrieval.corpus import MAX_QUOTE, Corpus, collapse, cut, stem, stems
-from parley.agents.retrieval.passages import LEAST, LONGEST, MOST, passages, ranked, within
+from parley.agents.retrieval.passages import LEAST, LONGEST, MOST, passages, ranked, relevance, within
 from parley.agents.retrieval.places import place_of
 from parley.agents.text.sentences import sentences, spans
 from parley.agents.text.tokens import estimate
@@ -144,11 +143,12 @@ def test_sentences_are_verbatim_spans() -> None:
         "Yes it is.",
         "one item of a list",
         "another item that goes on",
+        "| name | price |",
         "| a | table row |",
         "code stays as text lines",
     ]
     assert all(s.text in collapse(TEXT) for s in text.sentences)
-    assert (text.sentences[6].header, text.sentences[6].cells) == (("name", "price"), ("a", "table row"))
+    assert [s.text for s in text.sentences if s.row] == ["| name | price |", "| a | table row |"]
     assert [h.text for h in text.headings] == ["Plan"]
 
 
@@ -160,12 +160,7 @@ def test_settings_and_csv_are_read_line_by_line() -> None:
     rows = cut(
         "- name: red; price: 3\n- name: blue\n- name: green; price: 4 : 5\n\n- one: alone; in: a list\n"
     ).sentences
-    assert [(r.cells, r.header) for r in rows] == [
-        (("red", "3"), ("name", "price")),
-        (("blue", ""), ("name", "price")),
-        (("green", "4 : 5"), ("name", "price")),
-        ((), ()),
-    ]
+    assert [r.row for r in rows] == [True, False, True, True]
 
 
 def test_headings_and_the_sentence_before_are_context() -> None:

@@ -21,9 +21,18 @@ from parley.agents.extractive.text_similarity import Done, TextSimilarity
 from parley.agents.extractive.turn_method import TurnMethod, compares
 from parley.agents.model.base import Completion
 from parley.agents.retrieval.corpus import collapse
-from parley.agents.retrieval.dense import POOL, Rows, counted, rerank, unit
+from parley.agents.retrieval.dense import (
+    POOL,
+    Rows,
+    counted,
+    prototype,
+    relevant,
+    rerank,
+    similar,
+    subject,
+    unit,
+)
 from parley.agents.retrieval.passages import Piece, passages, ranked, within
-from parley.agents.retrieval.prototype import prototype, relevant, similar, subject
 from parley.schemas.protocols.maci.messages import Excerpt, MeasureBrief, Measured, Passages, RetrieveBrief, Retrieved
 from parley.schemas.session import Document
 from parley.schemas.text import Similar

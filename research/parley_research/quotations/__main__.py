@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from parley.agents.encoders.embedded import Embedded
-from parley.agents.retrieval.prototype import prototype, relevant, subject
+from parley.agents.retrieval.dense import prototype, relevant, subject
 from parley.schemas.control import CONSTANTS
 
 FILE = Path(__file__).with_name("labelled.jsonl")
