@@ -52,9 +52,7 @@ def test_a_review_that_is_asked_for_once_alone_is_kept_and_departs() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("A draw? The debate ended in a draw.", "it says that it was a draw"),
         ("Pro won, 61 to 58.", "it gives the result as 61 to 58"),
-        ("Con scored 12 points.", "it gives Con 12"),
         ("The best debater was con_1.", "it says that con_1 was best"),
         ("The affirmative lost.", "it says that Con won"),
         ("Die Gegner haben gewonnen.", "it says that Con won"),

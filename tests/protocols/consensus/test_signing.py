@@ -138,6 +138,20 @@ def test_a_reservation_that_contradicts_what_is_signed_is_no_signature(reservati
 # ---------------------------------------------------------------- an analyst that errs
 
 
+@pytest.mark.parametrize(
+    ("answers", "stands"), [(("Canary", "Blue-green", "Big-bang"), ""), (("C++", "C#", "C++"), "C++")]
+)
+def test_what_a_seat_refuses_is_not_its_answer_whatever_an_analyst_merges(answers: list[str], stands: str) -> None:
+    play = Play(ONCE)
+    play.answers(*answers)
+    play.compare({"the same": "123"}, near=100)
+    signs(play)
+    words_anew(play, "Something else")
+    signs(play)
+    assert (play.result.stop.reason, play.outcome["answer"]) == ("round_limit", stands)
+    assert {m["answer"] for m in play.outcome["minority"]} == {*answers} - {stands}
+
+
 def test_who_parts_equal_words_is_told_the_pair_and_then_words_decide() -> None:
     play = Play()
     play.answers("C++", "C#", "C++")

@@ -7,11 +7,9 @@ import pytest
 
 from parley.coordinator.admission import admit
 from parley.coordinator.machine import Inadmissible, View
-from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.critic.state import answer_first
-from parley.coordinator.replay import replay, what_if
 from parley.schemas.protocols.critic import Critique, Judgement, Met, Rewritten
-from parley.schemas.session import Budget, Document, OpenSession, Seat
+from parley.schemas.session import Budget, Document, OpenSession
 from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
 from tests.client import shown
@@ -167,25 +165,11 @@ def test_a_neutral_question_is_kept_as_asked(said: str) -> None:
 @pytest.mark.parametrize("seat", ["answerer", "critic"])
 def test_quotations_stand_in_their_documents(seat: str) -> None:
     play = Play(documents=[document("a.md", "Tape lasts thirty years.")])
-
-    def say(cited: Citation) -> None:
-        play.reply(
-            seat, answer(citations=(cited,)) if seat == "answerer" else Critique(objection="x", citations=(cited,))
-        )
-
     if seat == "critic":
         play.answers()
-    say(Citation(document="b.md", quote="Tape"))
-    assert play.ask(seat).error == (
-        "citations: there is no document 'b.md'; name one that you hold ('a.md'), or leave it out"
-    )
-    play = Play(documents=[document("a.md", "Tape lasts thirty years.")])
-    if seat == "critic":
-        play.answers()
-    say(Citation(document="a.md", quote="Tape lasts forty years."))
+    cited = (Citation(document="a.md", quote="Tape lasts forty years."),)
+    play.reply(seat, answer(citations=cited) if seat == "answerer" else Critique(objection="x", citations=cited))
     assert "does not stand in a.md" in play.ask(seat).error and play.ask(seat).error.endswith("; or leave it out")
-    say(Citation(document="a.md", quote="Tape  lasts\nthirty years."))
-    assert seat not in {t.ask.seat for t in play.session.turns.values()}
 
 
 # ---------------------------------------------------------------- missing seats
@@ -281,25 +265,11 @@ def test_a_seat_that_the_budget_keeps_from_another_attempt_ends_it_as_budget(tok
 # ---------------------------------------------------------------- seats, documents, settings
 
 
-def test_seats_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(Inadmissible, match="no role panelist"):
-        Play(seats=[Seat(seat="p", role="panelist", queue="p")])
-    two = [Seat(seat=f"c{i}", role="critic", queue="critic") for i in (1, 2)]
-    with pytest.raises(Inadmissible, match="role critic: got 2, allowed is 1"):
-        Play(seats=two)
-    play = Play(seats=[Seat(seat="devil", role="critic", queue="critic")])
-    assert [s.seat for s in play.session.opened.seats] == ["answerer", "devil", "judge"]
-
-
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"threshold": 0}, "critic.threshold: got 0"),
         ({"threshold": 101}, "critic.threshold"),
-        ({"round_limit": 0}, "critic.round_limit"),
-        ({"min_rounds": 0}, "critic.min_rounds"),
         ({"quorum": 3}, "critic.quorum"),
-        ({"quoum": 1}, "did you mean critic.quorum"),
         ({"min_rounds": 4, "round_limit": 3}, "critic.min_rounds: got 4, and critic.round_limit 3 ends"),
     ],
 )
@@ -307,20 +277,3 @@ def test_settings_are_checked(settings: dict[str, Any], said: str) -> None:
     request = OpenSession(question="Why?", protocol="critic", settings=settings)
     with pytest.raises(Inadmissible, match=said):
         admit(CRITIC, request, workers(), 1, "client")
-
-
-# ---------------------------------------------------------------- replay
-
-
-def test_a_session_replays_and_other_settings_part_where_they_must() -> None:
-    play = Play({"round_limit": 3, "min_rounds": 2})
-    play.round("it burns")
-    play.round("it is slow", 60, 1)
-    play.answers()
-    play.objects()
-    play.judges(100, 1, 2)
-    play.verdict()
-    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)
-    parting = what_if(PROTOCOLS.get, "s1", play.log, {"threshold": 50})
-    assert parting.n is not None and "asks round 2 (verdict)" in parting.this
-    assert what_if(PROTOCOLS.get, "s1", play.log, {"threshold": 99}).n is None
