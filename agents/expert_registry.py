@@ -39,7 +39,7 @@ class ExpertRegistry:
 
     async def follow(self, connection: Connection) -> Subscription:
         """Begin to hear experts announce themselves, and ask them to."""
-        subscription = await connection.subscribe(subjects.here_of(ROLE), self._on_here)
+        subscription = await connection.subscribe(subjects.here.of(role=ROLE), self._on_here)
         await self.call(connection)
         return subscription
 
@@ -51,7 +51,7 @@ class ExpertRegistry:
 
     def _on_here(self, msg: Msg) -> None:
         try:
-            role, queue, pinned = subjects.parse_here(msg.subject)
+            role, queue, pinned = subjects.here.parse(msg.subject)
             self.hear(role, queue, pinned, decode_announcement(msg.data))
         except (SchemaError, subjects.BadSubject) as error:
             _LOGGER.info("an announcement that cannot be read: %s", error)

@@ -159,12 +159,12 @@ class Worker:
         await self._model.look()  # before anybody can call for an announcement, which says what was found
         subscribe = self._connection.subscribe
         for kind in _ENDS:
-            self._subs.append(await subscribe(subjects.posts_all(CONTROL, kind), self._on_control))
+            self._subs.append(await subscribe(subjects.post.of(channel=CONTROL, kind=kind), self._on_control))
         self._subs.append(await subscribe(subjects.CALL, self._on_call))
         if self._hear is not None:
             # Copies of one queue share a group, so that only one of them reacts.
             for name, kind in self._hear.posts:
-                subject = subjects.posts_all(name, kind)
+                subject = subjects.post.of(channel=name, kind=kind)
                 self._subs.append(await subscribe(subject, self._on_post, queue=self._spec.queue))
         if self.experts is not None:
             self._subs.append(await self.experts.follow(self._connection))
@@ -479,7 +479,7 @@ class Worker:
     # -- hearing
     def _on_control(self, msg: Msg) -> None:
         """A stop decision came: cancel the turns of that session that were asked before it."""
-        sid, _, _ = subjects.parse_post(msg.subject)
+        sid, _, _ = subjects.post.parse(msg.subject)
         if sid not in self._of_session:
             return
         post = decode_posts(msg.data)[-1]

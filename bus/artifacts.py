@@ -42,7 +42,9 @@ class Artifacts:
         """
         id = sha256(data).hexdigest()
         subject = subjects.artifact(sid, id)
-        info = await self._connection.api(f"STREAM.INFO.{ARTIFACTS}", {"subjects_filter": subjects.artifact_of(sid)})
+        info = await self._connection.api(
+            f"STREAM.INFO.{ARTIFACTS}", {"subjects_filter": subjects.artifact.of(session=sid)}
+        )
         counts = info["state"].get("subjects") or {}
         if subject in counts:
             return id
@@ -56,7 +58,9 @@ class Artifacts:
 
     async def ids(self, sid: str) -> list[str]:
         """Of the artifacts that a session has."""
-        info = await self._connection.api(f"STREAM.INFO.{ARTIFACTS}", {"subjects_filter": subjects.artifact_of(sid)})
+        info = await self._connection.api(
+            f"STREAM.INFO.{ARTIFACTS}", {"subjects_filter": subjects.artifact.of(session=sid)}
+        )
         return sorted(subject.rpartition(".")[2] for subject in info["state"].get("subjects") or {})
 
     async def get(self, sid: str, id: str) -> bytes | None:

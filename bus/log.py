@@ -70,7 +70,7 @@ class Log:
         stored = [first]
         while True:
             page = await direct.batch(self._connection, LOG, of_session, stored[-1].seq, _BATCH)
-            stored += [Stored(message.seq, subjects.parse_log(message.subject)[1], message.data) for message in page]
+            stored += [Stored(message.seq, subjects.log.parse(message.subject)[1], message.data) for message in page]
             if len(page) < _BATCH:
                 return [Stored(s.seq, s.kind, entry) for s in stored for entry in unpack(s.data)]
 
@@ -112,7 +112,7 @@ def _one_line(row: SessionRow) -> str:
 
 
 def _stored(message: direct.StoredMessage | None) -> Stored | None:
-    return None if message is None else Stored(message.seq, subjects.parse_log(message.subject)[1], message.data)
+    return None if message is None else Stored(message.seq, subjects.log.parse(message.subject)[1], message.data)
 
 
 class Asides:

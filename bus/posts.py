@@ -187,12 +187,12 @@ class Reader:
                     on_live(msgspec.structs.replace(live, seat=_vouched(live.seat, author)))
 
         subscribe = self._connection.subscribe
-        subscriptions = [await subscribe(subjects.channel(sid, c), hear) for c in channels]
+        subscriptions = [await subscribe(subjects.post.of(session=sid, channel=c), hear) for c in channels]
         if on_live is not None:
             if self._sees_all:
-                spoken = [subjects.live_owned(c, "*", "*", sid) for c in channels]
+                spoken = [subjects.live_owned.of(channel=c, session=sid) for c in channels]
             else:
-                spoken = [subjects.live_of(c, sid) for c in channels]
+                spoken = [subjects.live.of(channel=c, session=sid) for c in channels]
             subscriptions += [await subscribe(subject, hear_live) for subject in spoken]
         return subscriptions
 

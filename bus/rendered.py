@@ -69,7 +69,7 @@ def _check(users: tuple[User, ...], keys: Mapping[str, str]) -> None:
         seen.add(user.name)
 
 
-_TOLD = tuple(subject.removesuffix("*.*") for subject in (subjects.READ_ALL, subjects.DOC_ALL, subjects.GET_ALL))
+_TOLD = tuple(subject.removesuffix("*.*") for subject in (subjects.read.each, subjects.doc.each, subjects.get.each))
 """History, documents and artifacts name no author: there the server tells moderators who asks (`rights.asker`)."""
 
 

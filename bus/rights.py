@@ -51,34 +51,40 @@ def _services(user: User) -> list[Crossing]:
     requests: list[str] = []
     notices: list[str] = []
     for name in channels.readable_by(user.account):
-        notices += [subjects.read(name, "*"), subjects.doc(name, "*")]
+        notices += [subjects.read.of(channel=name), subjects.doc.of(channel=name)]
     if user.account in channels.WITH_ARTIFACTS:
         if user.kind != VIEWER:
-            requests.append(subjects.requests_by("put", channels.stores_on(user.account), user.name))
+            requests.append(subjects.put.of(channel=channels.stores_on(user.account), author=user.name))
         if user.kind == AGENT:
-            requests.append(subjects.requests_by("take", channels.PUBLIC, user.name))
+            requests.append(subjects.take.of(channel=channels.PUBLIC, author=user.name))
         else:
-            notices.append(subjects.get(channels.PUBLIC, "*"))
+            notices.append(subjects.get.of(channel=channels.PUBLIC))
     for name in writable(user):
         if name == channels.CLIENT:
-            requests += [subjects.inbox_by(name, user.name), subjects.requests_by("fate", name, user.name)]
+            requests += [
+                subjects.inbox.of(channel=name, author=user.name),
+                subjects.fate.of(channel=name, author=user.name),
+            ]
         elif user.kind == AGENT:
-            requests += [subjects.say_by(name, user.name), subjects.check_by(name, user.name)]
+            requests += [
+                subjects.say.of(channel=name, author=user.name),
+                subjects.check.of(channel=name, author=user.name),
+            ]
     if user.kind in (CLIENT, VIEWER):
-        mine = [subjects.own("mine", name, "*") for name in dict.fromkeys((user.name, *user.reads))]
-        requests += [subjects.own("sessions", user.name, "*")] if user.sees_all else mine
+        mine = [subjects.own.of(what="mine", author=name) for name in dict.fromkeys((user.name, *user.reads))]
+        requests += [subjects.own.of(what="sessions", author=user.name)] if user.sees_all else mine
     if user.kind == OWNER:
         requests += [
-            subjects.own_by(user.name),
-            subjects.inbox_by(channels.OWNER, user.name),
-            subjects.requests_by("fate", channels.OWNER, user.name),
+            subjects.own.of(author=user.name),
+            subjects.inbox.of(channel=channels.OWNER, author=user.name),
+            subjects.fate.of(channel=channels.OWNER, author=user.name),
         ]
     if user.kind == AGENT:
         requests += [subjects.here(user.role, user.queue, user.pin), _acks(user.queue)]
     if user.kind == OBSERVER:
-        requests += [subjects.OUTCOMES, subjects.inbox_by(channels.CLIENT, user.name)]
+        requests += [subjects.OUTCOMES, subjects.inbox.of(channel=channels.CLIENT, author=user.name)]
     if user.kind == PROBE:
-        requests.append(subjects.own("workers", user.name, "*"))
+        requests.append(subjects.own.of(what="workers", author=user.name))
     crossings = [Crossing("Singleton", subject, subject) for subject in requests]
     if user.kind == OBSERVER:
         crossings += _read_by_observers()
@@ -100,12 +106,12 @@ def _live(user: User) -> list[str]:
     if user.kind != AGENT:
         return []
     call = [subjects.CALL] if user.role in channels.MATCHING else []
-    return [*call, *(subjects.live_owned(name, user.name, "*", "*") for name in writable(user))]
+    return [*call, *(subjects.live_owned.of(channel=name, author=user.name) for name in writable(user))]
 
 
 def _heard(user: User) -> list[Crossing]:
     """Streams of CORE that the user may hear."""
-    posts = [subjects.channel_all(name) for name in channels.readable_by(user.account)]
+    posts = [subjects.post.of(channel=name) for name in channels.readable_by(user.account)]
     if user.kind == AGENT:
         posts.append(subjects.CALL)
     if user.sees_all:
@@ -118,8 +124,8 @@ def _heard_live(user: User) -> list[str]:
     """Subjects of live text as the user's account has them."""
     names = channels.heard_live(user.account)
     if user.sees_all:
-        return [subjects.live_owned(name, "*", "*", "*") for name in names]
-    return [subjects.live_all(name) for name in names]
+        return [subjects.live_owned.of(channel=name) for name in names]
+    return [subjects.live.of(channel=name) for name in names]
 
 
 def permissions(user: User, users: Iterable[User] = ()) -> dict[str, Any]:
@@ -135,7 +141,7 @@ def permissions(user: User, users: Iterable[User] = ()) -> dict[str, Any]:
             "subscribe": {"allow": [subjects.ALL, "$SRV.>", inbox]},
         }
     live = _heard_live(user)
-    live += [subjects.here_of(ROLE)] if user.role in channels.MATCHING else []
+    live += [subjects.here.of(role=ROLE)] if user.role in channels.MATCHING else []
     return {
         "publish": {"allow": [*(c.local for c in _services(user)), *_live(user)]},
         "subscribe": {"allow": [inbox, *dict.fromkeys(c.local for c in _heard(user)), *live]},
@@ -185,7 +191,10 @@ def grants(users: Iterable[User]) -> Grants:
     for user in rows:
         mine = broker_account(user)
         for name in writable(user) if user.kind == AGENT else ():
-            local, spoken = subjects.live_by(name, user.name), subjects.live_owned(name, user.name, "*", "*")
+            local, spoken = (
+                subjects.live.of(channel=name, author=user.name),
+                subjects.live_owned.of(channel=name, author=user.name),
+            )
             for ears in listeners[name]:
                 if ears == user:
                     continue
@@ -193,7 +202,14 @@ def grants(users: Iterable[User]) -> Grants:
                     grant(mine, "heard", spoken, ears)
                     continue
                 for owner in (ears.name, *ears.reads):
-                    grant(mine, "heard", spoken, ears, subjects.live_owned(name, user.name, owner, "*"), local)
+                    grant(
+                        mine,
+                        "heard",
+                        spoken,
+                        ears,
+                        subjects.live_owned.of(channel=name, author=user.name, owner=owner),
+                        local,
+                    )
     # Straight, too: what reached CORE from another account, the server hands on to no third.
     experts, matching = ([u for u in rows if u.pin], [u for u in rows if u.role in channels.MATCHING])
     for user in experts:

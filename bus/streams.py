@@ -103,14 +103,14 @@ def stream_configs(
     }
     rows: dict[str, dict[str, Any]] = {
         LOG: {
-            "subjects": [subjects.LOG_ALL],
+            "subjects": [subjects.log.under],
             "retention": "limits",
             "max_age": _ns(log_max_age_s),
             "duplicate_window": _ns(LEAST_DEDUPLICATION_S),
             "allow_direct": True,
         },
         TIMER: {
-            "subjects": [subjects.TIMER_ALL, subjects.FIRED_ALL],
+            "subjects": [subjects.timer.each, subjects.fired.each],
             "retention": "limits",
             "max_msgs_per_subject": 1,
             "allow_msg_schedules": True,
@@ -118,7 +118,7 @@ def stream_configs(
             "allow_rollup_hdrs": True,
         },
         IN: {
-            "subjects": [subjects.IN_ALL],
+            "subjects": [subjects.inbox.under],
             "retention": "workqueue",
             "max_msgs_per_subject": IN_PER_SUBJECT,
             "max_msgs": IN_MESSAGES,
@@ -126,16 +126,16 @@ def stream_configs(
             "discard": "new",
             "discard_new_per_subject": True,
         },
-        INNER: {"subjects": [subjects.INNER_ALL], "retention": "workqueue", "max_age": _ns(DAY_S)},
-        WORK: {"subjects": [subjects.WORK_ALL], "retention": "workqueue", "max_age": _ns(DAY_S)},
+        INNER: {"subjects": [subjects.inner.under], "retention": "workqueue", "max_age": _ns(DAY_S)},
+        WORK: {"subjects": [subjects.work.under], "retention": "workqueue", "max_age": _ns(DAY_S)},
         ASIDE: {
-            "subjects": [subjects.ASIDE_ALL],
+            "subjects": [subjects.aside.each],
             "retention": "limits",
             "max_msgs": ASIDE_MESSAGES,
             "allow_direct": True,
         },
         ARTIFACTS: {
-            "subjects": [subjects.ARTIFACT_ALL],
+            "subjects": [subjects.artifact.each],
             "retention": "limits",
             "duplicate_window": _ns(LEAST_DEDUPLICATION_S),
             "max_age": _ns(log_max_age_s),
@@ -145,7 +145,7 @@ def stream_configs(
             "allow_direct": True,
         },
         INDEX: {
-            "subjects": [subjects.INDEX_ALL],
+            "subjects": [subjects.index.under],
             "retention": "limits",
             "duplicate_window": _ns(LEAST_DEDUPLICATION_S),
             "max_age": _ns(log_max_age_s),
@@ -223,7 +223,7 @@ async def _ensure_all(
             if not _lacks_storage(error) or in_bytes == IN_BYTES[-1]:
                 raise
             _LOGGER.info("IN is made smaller: %s", error)
-    for stream, only in ((IN, None), (INNER, None), (TIMER, subjects.FIRED_ALL)):
+    for stream, only in ((IN, None), (INNER, None), (TIMER, subjects.fired.each)):
         await _ensure_consumer(conn, stream, MODERATORS, only, ack_wait_s)
 
 
@@ -253,18 +253,18 @@ async def ensure_queue(conn: Connection, queue: str, *, ack_wait_s: float = ACK_
 
     `ack_wait_s`: silence after which a turn is handed out again; how often is limited by the turn's deadline alone.
     """
-    await _ensure_consumer(conn, WORK, subjects.consumer(queue), subjects.work_of(queue), ack_wait_s)
+    await _ensure_consumer(conn, WORK, subjects.consumer(queue), subjects.work.of(queue=queue), ack_wait_s)
 
 
 async def erase_session(conn: Connection, sid: str) -> None:
     """Overwrite and remove what every stream but LOG and INDEX has of one session. A repeat is harmless."""
     filters = (
-        (WORK, subjects.work_of_session(sid)),
+        (WORK, subjects.work.of(session=sid)),
         (TIMER, subjects.timers_of(sid)),
-        (IN, subjects.inbox_of_session(sid)),
-        (INNER, subjects.inner_of_session(sid)),
+        (IN, subjects.inbox.of(session=sid)),
+        (INNER, subjects.inner.of(session=sid)),
         (ASIDE, subjects.aside(sid)),
-        (ARTIFACTS, subjects.artifact_of(sid)),
+        (ARTIFACTS, subjects.artifact.of(session=sid)),
     )
     for stream, only in filters:
         await erase(conn, stream, only)
@@ -288,7 +288,7 @@ async def purge_timers(conn: Connection, sid: str) -> None:
 
 async def purge_turns(conn: Connection, sid: str) -> None:
     """Remove one session's turns. A repeat is harmless."""
-    await conn.api(f"STREAM.PURGE.{WORK}", {"filter": subjects.work_of_session(sid)})
+    await conn.api(f"STREAM.PURGE.{WORK}", {"filter": subjects.work.of(session=sid)})
 
 
 async def _ensure_stream(conn: Connection, name: str, config: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Every subject of Parley, each builder beside its parser: the only place with dots.
+"""Every subject of Parley, each with its parser: the only place with dots.
 
 Ids are escaped one-to-one before they meet a subject, so that a dot, a space, `*` or `>` in one can never reach it:
 ASCII letters, digits, `-` and `_` stand for themselves, every other byte of the UTF-8 text is `=XX`. The empty id is
@@ -96,25 +96,73 @@ def _join(*parts: str) -> str:
     return ".".join((_ROOT, *parts))
 
 
-def _parse(subject: str, kind: str, count: int) -> list[str]:
-    parts = subject.split(".")
-    if len(parts) != count + 2 or parts[0] != _ROOT or parts[1] != kind:
-        raise BadSubject(subject, f"{_ROOT}.{kind} and {count} tokens")
-    return [unescape(p) for p in parts[2:]]
+class Form:
+    """One row of the table: a function of its ids to the subject.
+
+    Attributes
+    ----------
+    each
+        All subjects of this form.
+    under
+        All subjects that begin as these do: what a stream takes.
+    """
+
+    def __init__(self, kind: str, *ids: str) -> None:
+        self._kind, self._ids = kind, ids
+        self.each, self.under = self.of(), _join(kind, ">")
+
+    def __call__(self, *ids: str) -> str:
+        if len(ids) != len(self._ids):
+            raise TypeError(f"{self._kind}: got {len(ids)} ids, wanted are {', '.join(self._ids)}")
+        return _join(self._kind, *map(escape, ids))
+
+    def of(self, **ids: str | None) -> str:
+        """The subjects with these ids, whatever the others are; None: whatever this one is."""
+        if unknown := ids.keys() - set(self._ids):
+            raise TypeError(f"{self._kind} has no {', '.join(unknown)}")
+        named = (ids.get(id) for id in self._ids)
+        return _join(self._kind, *("*" if id is None else escape(id) for id in named))
+
+    def parse(self, subject: str) -> tuple[str, ...]:
+        """The ids. Raises BadSubject."""
+        root, *parts = subject.split(".")
+        if root != _ROOT or len(parts) != len(self._ids) + 1 or parts[0] != self._kind:
+            raise BadSubject(subject, f"{_ROOT}.{self._kind} and {len(self._ids)} tokens")
+        return tuple(map(unescape, parts[1:]))
 
 
 ALL = _join(">")
 """Everything of Parley: what moderators may use."""
-
-
-# -- LOG
-LOG_ALL = _join("log", ">")
+OUTCOMES, CALL = _join("outcomes"), _join("call")
+ASK_AGAIN = b"again"
+"""What a call says if a moderator is gone: whatever it was asked is asked again."""
 OPENED, STEP, CLOSED, FEEDBACK, REFUSED, ERASED = "opened", "step", "closed", "feedback", "refused", "erased"
+"""Kinds of entries of LOG."""
 
-
-def log(sid: str, kind: str) -> str:
-    """Where a transition is appended."""
-    return f"{_ROOT}.log.{escape(sid)}.{kind}"
+log = Form("log", "session", "kind")
+index = Form("index", "state", "owner", "session")
+inner = Form("inner", "sender", "session")
+inbox = Form("in", "channel", "author", "session")
+work = Form("work", "queue", "session", "number")
+timer, fired = Form("timer", "session"), Form("fired", "session")
+aside = Form("aside", "session")
+artifact = Form("artifact", "session", "id")
+post = Form("ch", "session", "channel", "kind")
+live_owned = Form("live", "channel", "author", "owner", "session")
+"""Seat states and live text, as a worker publishes them."""
+live = Form("live", "channel", "author", "session")
+"""The same as the account of one owner's reader has them."""
+say = Form("say", "lane", "channel", "author", "session")
+check = Form("check", "lane", "channel", "author", "session")
+read = Form("read", "channel", "session")
+doc = Form("doc", "channel", "session")
+get = Form("get", "channel", "session")
+put = Form("put", "channel", "author", "session")
+take = Form("take", "channel", "author", "session")
+fate = Form("fate", "channel", "author", "session")
+own = Form("own", "what", "author", "session")
+"""What is `sessions`, `workers` and `index` (the session is ignored), `log`, `erase`; and a client's own: `mine`."""
+here = Form("here", "role", "queue", "pin")
 
 
 def log_of(sid: str) -> str:
@@ -122,33 +170,21 @@ def log_of(sid: str) -> str:
     return f"{_ROOT}.log.{escape(sid)}.>"
 
 
-def log_kind(kind: str) -> str:
-    """Entries of one kind, of all sessions."""
-    return _join("log", "*", kind)
+def timers_of(sid: str) -> str:
+    """A session's schedule and what it made: what is purged when it is over."""
+    return _join("*", escape(sid))
 
 
-def parse_log(subject: str) -> tuple[str, str]:
-    """(session, kind)."""
-    sid, kind = _parse(subject, "log", 2)
-    return sid, kind
-
-
-# -- INDEX
-INDEX_ALL = _join("index", ">")
-
-
-def index(state: str, owner: str, sid: str) -> str:
-    """Where a session's row stands; `*` stands for any state, owner or session."""
-    return _request("index", state, owner, sid)
-
-
-OUTCOMES = _join("outcomes")
+def parse_live(subject: str) -> tuple[str, str, str]:
+    """(channel, author, session), with the owner or without."""
+    name, author, *_, sid = (live_owned if subject.count(".") == 5 else live).parse(subject)
+    return name, author, sid
 
 
 # -- of one owner
-def owned(owner: str, subject: str) -> str:
-    """A subject of channels, history, documents or artifacts, of one owner's sessions."""
-    return f"{_ROOT}.of.{escape(owner) if owner != '*' else owner}.{subject.removeprefix(_START)}"
+def owned(owner: str | None, subject: str) -> str:
+    """A subject of channels, history, documents or artifacts, of one owner's sessions; None: of any owner's."""
+    return _join("of", "*" if owner is None else escape(owner), subject.removeprefix(_START))
 
 
 def parse_owned(subject: str) -> tuple[str, str]:
@@ -159,81 +195,7 @@ def parse_owned(subject: str) -> tuple[str, str]:
     return unescape(parts[2]), _join(parts[3])
 
 
-# -- INNER
-INNER_ALL = _join("inner", ">")
-
-
-def inner(sender: str, sid: str) -> str:
-    """Where one session says something to another."""
-    return _join("inner", escape(sender), escape(sid))
-
-
-def inner_of_session(sid: str) -> str:
-    """Everything that was said to one session."""
-    return _join("inner", "*", escape(sid))
-
-
-def parse_inner(subject: str) -> tuple[str, str]:
-    """(sender, session)."""
-    sender, sid = _parse(subject, "inner", 2)
-    return sender, sid
-
-
-# -- IN
-IN_ALL = _join("in", ">")
-
-
-def inbox(channel: str, author: str, sid: str) -> str:
-    """Where a client or a human submits."""
-    return _join("in", escape(channel), escape(author), escape(sid))
-
-
-def inbox_by(channel: str, author: str) -> str:
-    """What one author may publish on IN through a channel."""
-    return _join("in", escape(channel), escape(author), "*")
-
-
-def inbox_of_session(sid: str) -> str:
-    """Everything submitted about one session, whoever submitted it."""
-    return _join("in", "*", "*", escape(sid))
-
-
-def parse_inbox(subject: str) -> tuple[str, str, str]:
-    """(channel, author, session)."""
-    channel, author, sid = _parse(subject, "in", 3)
-    return channel, author, sid
-
-
-# -- WORK
-WORK_ALL = _join("work", ">")
-
-
-def work(queue: str, sid: str, n: str) -> str:
-    """Where a queue's turns are published."""
-    return f"{_ROOT}.work.{escape(queue)}.{escape(sid)}.{escape(n)}"
-
-
-def work_of(queue: str) -> str:
-    """All turns of one queue: its consumer's filter."""
-    return _join("work", escape(queue), ">")
-
-
-def work_of_session(sid: str) -> str:
-    """All turns of one session, whatever their queue: what is purged when it is erased."""
-    return _join("work", "*", escape(sid), ">")
-
-
-def work_of_queue_and_session(queue: str, sid: str) -> str:
-    """All turns of one queue in one session."""
-    return _join("work", escape(queue), escape(sid), "*")
-
-
-def parse_work(subject: str) -> tuple[str, str, str]:
-    """(queue, session, number)."""
-    queue, sid, n = _parse(subject, "work", 3)
-    return queue, sid, n
-
-
+# -- consumers of WORK
 def consumer(queue: str) -> str:
     """Name of a queue's durable consumer. `=` is not allowed in one, so it is `~` there."""
     return escape(queue).replace("=", "~")
@@ -253,263 +215,10 @@ def next_turns(queue: str) -> str:
     return f"$JS.API.CONSUMER.MSG.NEXT.WORK.{consumer(queue)}"
 
 
-# -- TIMER
-TIMER_ALL, FIRED_ALL = _join("timer", "*"), _join("fired", "*")
-
-
-def timer(sid: str) -> str:
-    """The session's schedule."""
-    return _join("timer", escape(sid))
-
-
-def fired(sid: str) -> str:
-    """What the schedule makes."""
-    return _join("fired", escape(sid))
-
-
-def parse_fired(subject: str) -> str:
-    """The session."""
-    (sid,) = _parse(subject, "fired", 1)
-    return sid
-
-
-def timers_of(sid: str) -> str:
-    """A session's schedule and what it made: what is purged when it is over."""
-    return _join("*", escape(sid))
-
-
-# -- ASIDE
-ASIDE_ALL = _join("aside", "*")
-
-
-def aside(sid: str) -> str:
-    """Where a message of a session that could not be handled is recorded."""
-    return _join("aside", escape(sid))
-
-
-# -- ARTIFACTS
-ARTIFACT_ALL = _join("artifact", "*", "*")
-
-
-def artifact(sid: str, id: str) -> str:
-    """Where an artifact of a session is stored."""
-    return _join("artifact", escape(sid), escape(id))
-
-
-def artifact_of(sid: str) -> str:
-    """All artifacts of one session."""
-    return _join("artifact", escape(sid), "*")
-
-
-# -- channels
-def post(sid: str, name: str, kind: str) -> str:
-    """A live post of one kind, as it is published."""
-    return f"{_ROOT}.ch.{escape(sid)}.{escape(name)}.{escape(kind)}"
-
-
-def channel(sid: str, name: str) -> str:
-    """Live posts of one channel."""
-    return _join("ch", escape(sid), escape(name), "*")
-
-
-def channels_of(sid: str) -> str:
-    """Every channel of one session."""
-    return _join("ch", escape(sid), "*", "*")
-
-
-def channel_all(name: str) -> str:
-    """One channel of every session: what an account imports."""
-    return _join("ch", "*", escape(name), "*")
-
-
-def posts_all(name: str, kind: str) -> str:
-    """Posts of one kind on one channel of every session."""
-    return _join("ch", "*", escape(name), escape(kind))
-
-
-def parse_post(subject: str) -> tuple[str, str, str]:
-    """(session, channel, kind)."""
-    sid, name, kind = _parse(subject, "ch", 3)
-    return sid, name, kind
-
-
-def live(name: str, author: str, sid: str) -> str:
-    """Seat states and live text, as the account of one owner's reader has them."""
-    return _join("live", escape(name), escape(author), escape(sid))
-
-
-def live_owned(name: str, author: str, owner: str, sid: str) -> str:
-    """Seat states and live text, as a worker publishes them; `*` stands for any author, owner or session."""
-    return _request("live", name, author, owner, sid)
-
-
-def parse_live(subject: str) -> tuple[str, str, str]:
-    """(channel, author, session), with the owner or without."""
-    name, author, *_, sid = _parse(subject, "live", 4 if subject.count(".") == 5 else 3)
-    return name, author, sid
-
-
-def live_by(name: str, author: str) -> str:
-    """What one author says live on a channel, as the account of one owner's reader has it."""
-    return _join("live", escape(name), escape(author), "*")
-
-
-def live_of(name: str, sid: str) -> str:
-    """Everything live of one channel of a session, without the owner."""
-    return _join("live", escape(name), "*", escape(sid))
-
-
-def live_all(name: str) -> str:
-    """Everything live of one channel, without the owner."""
-    return _join("live", escape(name), "*", "*")
-
-
-LIVE_ALL = _join("live", ">")
-"""Everything live."""
-
-
-# -- requests to moderators
-def _request(kind: str, *tokens: str) -> str:
-    return _join(kind, *[t if t in ("*", ">") else escape(t) for t in tokens])
-
-
-def say(lane: str, channel: str, author: str, sid: str) -> str:
-    """A reply, or words from the floor."""
-    return _request("say", lane, channel, author, sid)
-
-
-def say_by(channel: str, author: str) -> str:
-    """What one author may say on a channel, whatever the lane."""
-    return _request("say", "*", channel, author, "*")
-
-
-def say_lane(lane: str) -> str:
-    """What a moderator serves."""
-    return _request("say", lane, "*", "*", "*")
-
-
-def parse_say(subject: str) -> tuple[str, str, str, str]:
-    """(lane, channel, author, session)."""
-    lane, channel, author, sid = _parse(subject, "say", 4)
-    return lane, channel, author, sid
-
-
-def check(lane: str, channel: str, author: str, sid: str) -> str:
-    """Is this turn open?"""
-    return _request("check", lane, channel, author, sid)
-
-
-def check_by(channel: str, author: str) -> str:
-    """What one author may check, whatever the lane."""
-    return _request("check", "*", channel, author, "*")
-
-
-def check_lane(lane: str) -> str:
-    """What a moderator serves."""
-    return _request("check", lane, "*", "*", "*")
-
-
-def parse_check(subject: str) -> tuple[str, str, str, str]:
-    """(lane, channel, author, session)."""
-    lane, channel, author, sid = _parse(subject, "check", 4)
-    return lane, channel, author, sid
-
-
-SAY_ALL, CHECK_ALL = _join("say", ">"), _join("check", ">")
-READ_ALL, DOC_ALL, GET_ALL = _join("read", "*", "*"), _join("doc", "*", "*"), _join("get", "*", "*")
-PUT_ALL, TAKE_ALL = _join("put", "*", "*", "*"), _join("take", "*", "*", "*")
-FATE_ALL, OWN_ALL = _join("fate", "*", "*", "*"), _join("own", "*", "*", "*")
-CALL, HERE_ALL = _join("call"), _join("here", "*", "*", "*")
-ASK_AGAIN = b"again"
-"""What a call says if a moderator is gone: whatever it was asked is asked again."""
-
-
-def read(channel: str, sid: str) -> str:
-    """A channel's history; `*`: of every session, as an account imports it. So with documents and artifacts."""
-    return _request("read", channel, sid)
-
-
-def parse_read(subject: str) -> tuple[str, str]:
-    """(channel, session) of history, documents and artifacts: `read`, `doc`, `get`."""
-    kind = subject.split(".")[1] if subject.count(".") else ""
-    channel, sid = _parse(subject, kind if kind in ("doc", "get") else "read", 2)
-    return channel, sid
-
-
-def doc(channel: str, sid: str) -> str:
-    """Documents of a session."""
-    return _request("doc", channel, sid)
-
-
-def put(channel: str, author: str, sid: str) -> str:
-    """Store an artifact of a session."""
-    return _request("put", channel, author, sid)
-
-
-def take(channel: str, author: str, sid: str) -> str:
-    """An artifact that an open turn of the author names."""
-    return _request("take", channel, author, sid)
-
-
-def get(channel: str, sid: str) -> str:
-    """An artifact of a session."""
-    return _request("get", channel, sid)
-
-
-def fate(channel: str, author: str, sid: str) -> str:
-    """What became of a submission."""
-    return _request("fate", channel, author, sid)
-
-
-def requests_by(kind: str, channel: str, author: str) -> str:
-    """What one author may ask of a kind that names him: `put`, `take`, `fate`."""
-    return _request(kind, channel, author, "*")
-
-
-def parse_authored(subject: str) -> tuple[str, str, str]:
-    """(channel, author, session) of a request that names its author: `put`, `take`, `fate`."""
-    kind = subject.split(".")[1] if subject.count(".") else ""
-    channel, author, sid = _parse(subject, kind if kind in ("put", "take", "fate") else "put", 3)
-    return channel, author, sid
-
-
-def own(what: str, author: str, sid: str) -> str:
-    """What only an owner may ask: `sessions`, `workers` and `index` (sid is ignored), `log`, `erase`; and a client of
-    its own sessions: `mine`."""
-    return _request("own", what, author, sid)
-
-
-def own_by(author: str) -> str:
-    """What one owner may ask."""
-    return _request("own", "*", author, "*")
-
-
-def parse_own(subject: str) -> tuple[str, str, str]:
-    """(what, author, session)."""
-    what, author, sid = _parse(subject, "own", 3)
-    return what, author, sid
-
-
-def here(role: str, queue: str, pin: str = "") -> str:
-    """A worker announces itself, in a role that its credential has; an expert with the specification of this pin."""
-    return _request("here", role, queue, pin)
-
-
-def here_of(role: str) -> str:
-    """Announcements of one role."""
-    return _request("here", role, "*", "*")
-
-
-def parse_here(subject: str) -> tuple[str, str, str]:
-    """(role, queue, pin)."""
-    role, queue, pin = _parse(subject, "here", 3)
-    return role, queue, pin
-
-
-# -- LEFT
-LEFT_ALL = _join("left", "*")
+# -- connections that ended
 ENDED = "$SYS.ACCOUNT.*.DISCONNECT"
 """Where the server says in its own account that a connection ended."""
+LEFT_ALL = _join("left", "*")
 CORE_LEFT = _join("left", "CORE")
 """A moderator's connection ended."""
 BEAT = _join("left", "beat")

@@ -87,10 +87,12 @@ _WHAT: dict[type, str] = {
 def _addressed(subject: str) -> tuple[str, str, str]:
     """(channel, author, session) of a message on IN, INNER or TIMER."""
     with contextlib.suppress(subjects.BadSubject):
-        return TIMER, TIMER, subjects.parse_fired(subject)
+        return TIMER, TIMER, subjects.fired.parse(subject)[0]
     with contextlib.suppress(subjects.BadSubject):
-        return SESSION, *subjects.parse_inner(subject)
-    return subjects.parse_inbox(subject)
+        sender, sid = subjects.inner.parse(subject)
+        return SESSION, sender, sid
+    channel, author, sid = subjects.inbox.parse(subject)
+    return channel, author, sid
 
 
 T = TypeVar("T")

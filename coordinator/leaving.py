@@ -161,7 +161,7 @@ class Leaving:
     async def _hand_back(self, queue: str, delivered: int, held: set[int]) -> None:
         """Put back what was delivered, is not acknowledged, and is in nobody's hand."""
         after = count = 0
-        of_queue, consumer = subjects.work_of(queue), subjects.consumer(queue)
+        of_queue, consumer = subjects.work.of(queue=queue), subjects.consumer(queue)
         while after < delivered:
             message = await direct.next_at_leader(self._connection, streams.WORK, of_queue, after)
             if message is None or message.seq > delivered:

@@ -188,27 +188,27 @@ class Moderator:
         serve = self._serve
         any_ = subjects.ANY
         for subject, queue, handler in (
-            (subjects.say_lane(self._lane), "", serve(subjects.parse_say, self._on_say, now=self._on_reply)),
-            (subjects.say_lane(any_), shared, serve(subjects.parse_say, self._on_say, now=self._on_reply)),
-            (subjects.check_lane(self._lane), "", serve(subjects.parse_check, self._on_check)),
-            (subjects.check_lane(any_), shared, serve(subjects.parse_check, self._on_check)),
-            (subjects.PUT_ALL, shared, serve(subjects.parse_authored, self._shelf.put)),
-            (subjects.TAKE_ALL, shared, serve(subjects.parse_authored, self._shelf.take, "artifact")),
-            (subjects.FATE_ALL, shared, serve(subjects.parse_authored, self._desk.fate, "fate")),
-            (subjects.OWN_ALL, shared, serve(subjects.parse_own, self._desk.own, "own")),
-            (subjects.HERE_ALL, "", self._on_here),
+            (subjects.say.of(lane=self._lane), "", serve(subjects.say.parse, self._on_say, now=self._on_reply)),
+            (subjects.say.of(lane=any_), shared, serve(subjects.say.parse, self._on_say, now=self._on_reply)),
+            (subjects.check.of(lane=self._lane), "", serve(subjects.check.parse, self._on_check)),
+            (subjects.check.of(lane=any_), shared, serve(subjects.check.parse, self._on_check)),
+            (subjects.put.each, shared, serve(subjects.put.parse, self._shelf.put)),
+            (subjects.take.each, shared, serve(subjects.take.parse, self._shelf.take, "artifact")),
+            (subjects.fate.each, shared, serve(subjects.fate.parse, self._desk.fate, "fate")),
+            (subjects.own.each, shared, serve(subjects.own.parse, self._desk.own, "own")),
+            (subjects.here.each, "", self._on_here),
             (subjects.LEFT_ALL, "", self._leaving.on_left),
-            (subjects.log_kind(subjects.ERASED), "", self._on_erased),
+            (subjects.log.of(kind=subjects.ERASED), "", self._on_erased),
         ):
             self._subs.append(await self._connection.subscribe(subject, handler, queue=queue))
         # one for those who see all sessions, one for those who read a single owner's
         for subject, parse, answer, what in (
-            (subjects.READ_ALL, subjects.parse_read, self._desk.read, "read"),
-            (subjects.DOC_ALL, subjects.parse_read, self._desk.documents, "doc"),
-            (subjects.GET_ALL, subjects.parse_read, self._shelf.get, "artifact"),
+            (subjects.read.each, subjects.read.parse, self._desk.read, "read"),
+            (subjects.doc.each, subjects.doc.parse, self._desk.documents, "doc"),
+            (subjects.get.each, subjects.get.parse, self._shelf.get, "artifact"),
         ):
             for of in (False, True):
-                pattern = subjects.owned("*", subject) if of else subject
+                pattern = subjects.owned(None, subject) if of else subject
                 handler = serve(parse, answer, what, owned=of)
                 self._subs.append(await self._connection.subscribe(pattern, handler, queue=shared))
         await self._connection.publish(subjects.CALL, b"")
@@ -553,13 +553,13 @@ class Moderator:
         return (await self.sessions.take(sid, cause, log.Begun(turn=check.turn))).why
 
     def _on_erased(self, msg: Msg) -> None:
-        self.sessions.forget(subjects.parse_log(msg.subject)[0])
+        self.sessions.forget(subjects.log.parse(msg.subject)[0])
 
     def _on_here(self, msg: Msg) -> None:
         """Note an announcement. The broker pins queue, role and specification in the subject; a payload that differs is
         ignored."""
         try:
-            role, queue, pinned = subjects.parse_here(msg.subject)
+            role, queue, pinned = subjects.here.parse(msg.subject)
             message = decode_announcement(msg.data)
         except (SchemaError, subjects.BadSubject) as error:
             self._metrics.aside.labels(kind="undecodable").inc()

@@ -123,7 +123,9 @@ class QueryService:
         last = await self._asides.last(sid)
         if last is not None:
             aside = decode(last, Aside)
-            if aside.cause == cause and aside.subject.startswith(subjects.inbox_by(channel, author)[:-1]):
+            if aside.cause == cause and aside.subject.startswith(
+                subjects.inbox.of(channel=channel, author=author)[:-1]
+            ):
                 return Fate(fate="aside", why=aside.why)
         return Fate(fate="pending")
 

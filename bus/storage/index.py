@@ -67,7 +67,7 @@ class Index:
         """
         state = _state(row)
         # An id that was refused to somebody else is one session all the same.
-        family = subjects.index("*", "*", row.session)
+        family = subjects.index.of(session=row.session)
         last, before = 0, None
         if state == OVER:
             last = self._written.pop(row.session, 0)
@@ -91,16 +91,16 @@ class Index:
         if state == OVER and last:
             await remove(self._connection, INDEX, last)
         elif state == OPEN and before is not None:  # a refused id may have a row of each who was refused it
-            await erase(self._connection, INDEX, subjects.index(REFUSED, "*", row.session))
+            await erase(self._connection, INDEX, subjects.index.of(state=REFUSED, session=row.session))
 
     async def erase_older(self, sid: str) -> None:
         """Leave nothing of a session but its last row."""
-        seq, _ = await self._last(subjects.index("*", "*", sid))
+        seq, _ = await self._last(subjects.index.of(session=sid))
         await self.erase(sid, seq)
 
     async def erase(self, sid: str, before: int | None = None) -> None:
         """Overwrite and remove a session's rows: all, or those before sequence `before`. A repeat is harmless."""
-        await erase(self._connection, INDEX, subjects.index("*", "*", sid), before)
+        await erase(self._connection, INDEX, subjects.index.of(session=sid), before)
 
     def _remember(self, sid: str, seq: int) -> None:
         self._written[sid] = seq
@@ -113,7 +113,7 @@ class Index:
 
     async def find(self, sid: str, owner: str | None = None) -> SessionRow | None:
         """The row of a session of this owner, or of anybody (None); None if there is none."""
-        seq, row = await self._last(subjects.index("*", "*" if owner is None else owner, sid))
+        seq, row = await self._last(subjects.index.of(owner=owner, session=sid))
         return None if row is None else msgspec.structs.replace(row, seq=seq)
 
     async def page(self, *, owner: str | None = None, state: str = "", before: int | None = None, limit: int) -> Page:
@@ -129,7 +129,7 @@ class Index:
         info = await self._connection.api(f"STREAM.INFO.{INDEX}")
         first, high = int(info["state"]["first_seq"]), int(info["state"]["last_seq"])
         high = high if before is None else min(high, before - 1)
-        wanted = subjects.index(state or "*", "*" if owner is None else owner, "*")
+        wanted = subjects.index.of(state=state or None, owner=owner)
         width = _FIRST_WINDOW * (limit + 1)
         rows: dict[str, SessionRow] = {}
         while high >= max(1, first) and len(rows) <= limit:

@@ -184,7 +184,7 @@ class Counting:
         """Count the next messages; whether there may be more at once."""
         fold = self._fold
         assert fold is not None
-        page = await direct.batch(self._connection, LOG, subjects.LOG_ALL, fold.position, _AT_ONCE, exact=False)
+        page = await direct.batch(self._connection, LOG, subjects.log.under, fold.position, _AT_ONCE, exact=False)
         for stored in page:
             if stored.seq > fold.position + 1:
                 await self._pass_gap(fold, stored.seq - 1)
@@ -194,7 +194,7 @@ class Counting:
 
     async def _message(self, fold: Fold, stored: direct.StoredMessage) -> None:
         """Count one message. Nothing is awaited once counting began, so that it is counted whole or not at all."""
-        sid, kind = subjects.parse_log(stored.subject)
+        sid, kind = subjects.log.parse(stored.subject)
         entries = unpack(stored.data)
         history: list[bytes] = []
         over = kind == subjects.CLOSED or (kind == subjects.OPENED and any(map(sessions.ends, entries)))
@@ -228,14 +228,14 @@ class Counting:
 
     async def _read_tombstones(self, fold: Fold) -> None:
         """Those that were written since they were read last."""
-        counted, erasures = fold.position, subjects.log_kind(subjects.ERASED)
+        counted, erasures = fold.position, subjects.log.of(kind=subjects.ERASED)
         after = max(self._tombstones_to, counted)
         while True:
             page = await direct.batch(self._connection, LOG, erasures, after, _AT_ONCE, exact=False)
             for stored in page:
                 with contextlib.suppress(SchemaError):  # an end that no machine took
                     erased = decode(stored.data, log.Erased)
-                    stone = _Tombstone(subjects.parse_log(stored.subject)[0], erased)
+                    stone = _Tombstone(subjects.log.parse(stored.subject)[0], erased)
                     for seq in (erased.opened_seq, erased.closed_seq):
                         if isinstance(seq, int) and seq > counted:
                             self._tombstones[seq] = stone

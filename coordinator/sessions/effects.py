@@ -83,8 +83,8 @@ class Effects:
         self.index = index
         self.lanes = Lanes(presence.room, is_open, presence.now)
         self._sent: set[asyncio.Future[Any]] = set()
-        self._all_seers = Audience(connection, subjects.READ_ALL)
-        self._owners = Audience(connection, subjects.owned("*", subjects.READ_ALL))
+        self._all_seers = Audience(connection, subjects.read.each)
+        self._owners = Audience(connection, subjects.owned(None, subjects.read.each))
         self._connection = connection
         self._protocols = protocols
         self._presence = presence

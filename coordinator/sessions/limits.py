@@ -182,7 +182,7 @@ class Admission:
                     yield LimitUse(limit=limit, tenant=tenant, used=used, most=most_, retry_s=left_s)
 
     async def _open(self, who: str) -> int:
-        query = {"subjects_filter": subjects.index(OPEN, who or "*", "*")}
+        query = {"subjects_filter": subjects.index.of(state=OPEN, owner=who or None)}
         info = await self._connection.api("STREAM.INFO.INDEX", query)
         return int(info.get("total", 0)) or len(info["state"].get("subjects") or ())
 

@@ -245,10 +245,10 @@ class Listing:
         until = time.monotonic() + _PIECE_S
         end = int((await self._connection.api(f"STREAM.INFO.{LOG}"))["state"]["last_seq"])
         place, looked, unreadable, done = request.after_seq, 0, list[str](), False
-        async with Scan(self._connection, LOG, [subjects.log_kind(k) for k in _KINDS], place) as scan:
+        async with Scan(self._connection, LOG, [subjects.log.of(kind=k) for k in _KINDS], place) as scan:
             while not done and time.monotonic() < until:
                 page = await scan.page()
-                count, lost = await self._enter([subjects.parse_log(subject) for _, subject in page])
+                count, lost = await self._enter([subjects.log.parse(subject) for _, subject in page])
                 looked, unreadable = looked + count, unreadable + lost
                 done = not page
                 place = end if done else page[-1][0]
@@ -256,7 +256,7 @@ class Listing:
             await self._index.fill()
         return IndexRebuilt(seq=place, last_seq=end, sessions=looked, unreadable=tuple(unreadable), done=done)
 
-    async def _enter(self, entries: Iterable[tuple[str, str]]) -> tuple[int, list[str]]:
+    async def _enter(self, entries: Iterable[tuple[str, ...]]) -> tuple[int, list[str]]:
         """Put the rows of these entries' sessions in the index. (How many, the sessions whose log gives no row)."""
         gate = asyncio.Semaphore(_AT_ONCE)
 

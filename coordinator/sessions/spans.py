@@ -332,7 +332,10 @@ def _of_posts(
         ]
         if turn:
             links.append(tracing.place(here, tracing.span_of(sid, "turn", turn)))
-        template, subject = subjects.posts_all(post.channel, post.kind), subjects.post(sid, post.channel, post.kind)
+        template, subject = (
+            subjects.post.of(channel=post.channel, kind=post.kind),
+            subjects.post(sid, post.channel, post.kind),
+        )
         yield FinishedSpan(
             name=f"publish {post.kind}",
             within=here,

@@ -75,13 +75,13 @@ class Comparison:
         return lost
 
     async def _rows(self) -> int:
-        async with Scan(self._connection, INDEX, [subjects.index(OVER, "*", "*")]) as scan:
+        async with Scan(self._connection, INDEX, [subjects.index.of(state=OVER)]) as scan:
             return scan.count
 
     async def _endings(self) -> int:
         count = 0
         for kind in _ENDINGS:
-            async with Scan(self._connection, LOG, [subjects.log_kind(kind)]) as scan:
+            async with Scan(self._connection, LOG, [subjects.log.of(kind=kind)]) as scan:
                 count += scan.count
         return count
 
@@ -95,11 +95,11 @@ class Comparison:
                 break
             before = page.rows[-1].seq
         no_beginning = set(no_end)
-        kinds = [subjects.log_kind(kind) for kind in (subjects.OPENED, *_ENDINGS)]
+        kinds = [subjects.log.of(kind=kind) for kind in (subjects.OPENED, *_ENDINGS)]
         async with Scan(self._connection, LOG, kinds) as scan:
             while batch := await scan.page():
                 for _, subject in batch:
-                    sid, kind = subjects.parse_log(subject)
+                    sid, kind = subjects.log.parse(subject)
                     if kind != subjects.CLOSED:  # an erased session has nothing else left
                         no_beginning.discard(sid)
                     if kind != subjects.OPENED:
@@ -206,10 +206,10 @@ class Sweep:
 
     async def _sweep(self, first: bool) -> None:
         known = await self._known(first)
-        timers = await self._waiting(streams.TIMER, subjects.TIMER_ALL)
-        fired = await self._waiting(streams.TIMER, subjects.FIRED_ALL)
-        in_work = await waiting(self._connection, streams.WORK, subjects.WORK_ALL)
-        turns = Counter(subjects.parse_work(subject)[1] for subject in in_work)
+        timers = await self._waiting(streams.TIMER, subjects.timer.each)
+        fired = await self._waiting(streams.TIMER, subjects.fired.each)
+        in_work = await waiting(self._connection, streams.WORK, subjects.work.under)
+        turns = Counter(subjects.work.parse(subject)[1] for subject in in_work)
         due = timers | turns.keys()
         timed = timers | fired
         self._sweeps += 1

@@ -66,9 +66,10 @@ class Attacker:
 
 def _hears_channels(me: Attacker) -> Iterator[Try]:
     for channel in me.foreign():
-        yield Try("subscribe", subjects.channel_all(channel))
+        yield Try("subscribe", subjects.post.of(channel=channel))
         yield Try(
-            "subscribe", subjects.live_owned(channel, "*", "*", "*") if me.row.sees_all else subjects.live_all(channel)
+            "subscribe",
+            subjects.live_owned.of(channel=channel) if me.row.sees_all else subjects.live.of(channel=channel),
         )
 
 
@@ -92,11 +93,11 @@ def _takes_turns(me: Attacker) -> Iterator[Try]:
     for victim in me.agents():
         yield Try("publish", subjects.next_turns(victim.queue), _NO_JSON)
         yield Try("publish", f"$JS.ACK.WORK.{subjects.consumer(victim.queue)}.{_NO_TURN}", b"+WPI")
-        yield Try("subscribe", subjects.work_of(victim.queue))
+        yield Try("subscribe", subjects.work.of(queue=victim.queue))
 
 
 def _reads_the_log(me: Attacker) -> Iterator[Try]:
-    yield Try("subscribe", subjects.LOG_ALL)
+    yield Try("subscribe", subjects.log.under)
     yield Try("publish", f"{_API}CONSUMER.CREATE.{LOG}", _NO_JSON)
     yield Try("publish", f"{_API}STREAM.SNAPSHOT.{LOG}", _NO_JSON)
     if me.user.kind == accounts.OBSERVER:
@@ -136,7 +137,7 @@ def _reads_others_sessions(me: Attacker) -> Iterator[Try]:
         yield Try("publish", subjects.read(channel, me.sid), encode(ReadPosts()))
     for owner in me.hidden():
         yield Try("publish", subjects.owned(owner, subjects.read(channels.PUBLIC, me.sid)), encode(ReadPosts()))
-        yield Try("subscribe", subjects.owned(owner, subjects.channel_all(channels.PUBLIC)))
+        yield Try("subscribe", subjects.owned(owner, subjects.post.of(channel=channels.PUBLIC)))
     names = [c.user for c in me.others if c.kind == accounts.OWNER]
     for name in names if me.user.kind == accounts.OWNER else [me.user.user, *names]:
         yield Try("publish", subjects.own("log", name, me.sid), encode(ReadLog()))
@@ -153,7 +154,7 @@ def _changes_a_stream(me: Attacker) -> Iterator[Try]:
 
 
 def _hears_everything(me: Attacker) -> Iterator[Try]:
-    for subject in (">", "*.>", subjects.ALL, subjects.LIVE_ALL, subjects.IN_ALL, "$JS.>", "_R_.>"):
+    for subject in (">", "*.>", subjects.ALL, subjects.live.under, subjects.inbox.under, "$JS.>", "_R_.>"):
         yield Try("subscribe", subject)
     for other in me.others:
         if other.kind != accounts.OPERATOR:

@@ -29,8 +29,8 @@ async def moderate(conn: Connection, subject: str, answer: bytes = b"ok") -> lis
             await conn.publish(msg.reply, answer)
 
     await conn.subscribe(subject, serve)
-    if subject in (subjects.READ_ALL, subjects.DOC_ALL):
-        await conn.subscribe(subjects.owned("*", subject), serve)
+    if subject in (subjects.read.each, subjects.doc.each):
+        await conn.subscribe(subjects.owned(None, subject), serve)
     return heard
 
 
@@ -111,26 +111,26 @@ async def test_submission_is_acknowledged_once(dial: Dial) -> None:
 @pytest.mark.parametrize(("user", "role"), [("panel_1", "panelist"), ("analyst", "analyst")])
 async def test_say_check_here(dial: Dial, eventually: Eventually, user: str, role: str) -> None:
     moderator, agent = await dial("moderator"), await dial(user)
-    said = await moderate(moderator, subjects.say_lane("lane7"), b"accepted")
-    asked = await moderate(moderator, subjects.check_lane("lane7"), b"open")
-    here = await listen(moderator, subjects.HERE_ALL)
+    said = await moderate(moderator, subjects.say.of(lane="lane7"), b"accepted")
+    asked = await moderate(moderator, subjects.check.of(lane="lane7"), b"open")
+    here = await listen(moderator, subjects.here.each)
     answer = await agent.request(subjects.say("lane7", "public", user, SID), b"reply", 5.0)
     open_ = await agent.request(subjects.check("lane7", "public", user, SID), b"?", 5.0)
-    await agent.publish(subjects.here(role, user), b"alive", confirm=True)
+    await agent.publish(subjects.here(role, user, ""), b"alive", confirm=True)
     await eventually(lambda: here)
     assert (answer.data, open_.data) == (b"accepted", b"open")
-    assert subjects.parse_say(said[0].subject) == ("lane7", "public", user, SID)
-    assert subjects.parse_check(asked[0].subject) == ("lane7", "public", user, SID)
-    assert subjects.parse_here(here[0].subject) == (role, user, "")
+    assert subjects.say.parse(said[0].subject) == ("lane7", "public", user, SID)
+    assert subjects.check.parse(asked[0].subject) == ("lane7", "public", user, SID)
+    assert subjects.here.parse(here[0].subject) == (role, user, "")
 
 
 @pytest.mark.parametrize("user", ["client", "owner", "panel_1", "analyst"])
 async def test_posts_history_and_documents_are_read(dial: Dial, eventually: Eventually, user: str) -> None:
     moderator, reader = await dial("moderator"), await dial(user)
-    one = await listen(reader, subjects.channel(SID, "public"))
-    every = await listen(reader, subjects.channel_all("control"))
-    await moderate(moderator, subjects.READ_ALL, b"posts")
-    await moderate(moderator, subjects.DOC_ALL, b"documents")
+    one = await listen(reader, subjects.post.of(session=SID, channel="public"))
+    every = await listen(reader, subjects.post.of(channel="control"))
+    await moderate(moderator, subjects.read.each, b"posts")
+    await moderate(moderator, subjects.doc.each, b"documents")
     for subject, data in (
         (subjects.post(SID, "public", "said"), b"p"),
         (subjects.post("other", "public", "said"), b"not mine"),
@@ -148,17 +148,17 @@ async def test_posts_history_and_documents_are_read(dial: Dial, eventually: Even
 async def test_posts_of_one_kind_are_heard_alone(dial: Dial, eventually: Eventually) -> None:
     """Who acts on one kind is not woken for the others."""
     moderator, reader = await dial("moderator"), await dial("panel_1")
-    heard = await listen(reader, subjects.posts_all("public", "task"))
+    heard = await listen(reader, subjects.post.of(channel="public", kind="task"))
     for kind in ("said", "ta.sk", "task"):
         await moderator.publish(subjects.post(SID, "public", kind), kind.encode())
     await eventually(lambda: bool(heard))
     assert [m.data for m in heard] == [b"task"]
-    assert subjects.parse_post(heard[0].subject) == (SID, "public", "task")
+    assert subjects.post.parse(heard[0].subject) == (SID, "public", "task")
 
 
 async def test_copies_share_a_post_through_a_queue_group(dial: Dial, eventually: Eventually) -> None:
     moderator, one, two = await dial("moderator"), await dial("panel_1"), await dial("panel_1")
-    heard = [await listen(c, subjects.channel_all("public"), queue="panel_1") for c in (one, two)]
+    heard = [await listen(c, subjects.post.of(channel="public"), queue="panel_1") for c in (one, two)]
     for n in range(20):
         await moderator.publish(subjects.post(SID, "public", "said"), str(n).encode())
     await eventually(lambda: sum(map(len, heard)) == 20)
@@ -167,12 +167,12 @@ async def test_copies_share_a_post_through_a_queue_group(dial: Dial, eventually:
 
 async def test_live_text_reaches_every_reader_once(dial: Dial, eventually: Eventually) -> None:
     speaker = await dial("panel_1")
-    ears = [await listen(await dial("client"), subjects.live_of("public", SID))]
+    ears = [await listen(await dial("client"), subjects.live.of(channel="public", session=SID))]
     ears += [
-        await listen(await dial(user), subjects.live_owned("public", "*", "*", SID))
+        await listen(await dial(user), subjects.live_owned.of(channel="public", session=SID))
         for user in ("owner", "analyst", "panel_2")
     ]
-    stranger = await listen(await dial("bob"), subjects.live_of("public", SID))
+    stranger = await listen(await dial("bob"), subjects.live.of(channel="public", session=SID))
     for sid, data in ((SID, b"1"), ("other", b"x"), (SID, b"2")):
         await speaker.publish(subjects.live_owned("public", "panel_1", "client", sid), data, confirm=True)
     await eventually(lambda: all(len(ear) >= 2 for ear in ears))
@@ -190,8 +190,8 @@ async def test_call_reaches_agents(dial: Dial, eventually: Eventually) -> None:
 
 async def test_fate_and_own(dial: Dial) -> None:
     moderator, client, owner = await dial("moderator"), await dial("client"), await dial("owner")
-    await moderate(moderator, subjects.FATE_ALL, b"fate")
-    await moderate(moderator, subjects.OWN_ALL, b"log")
+    await moderate(moderator, subjects.fate.each, b"fate")
+    await moderate(moderator, subjects.own.each, b"log")
     assert (await client.request(subjects.fate("client", "client", SID), b"", 5.0)).data == b"fate"
     assert (await owner.request(subjects.own("log", "owner", SID), b"", 5.0)).data == b"log"
     assert (await owner.request(subjects.fate("client", "owner", SID), b"", 5.0)).data == b"fate"
@@ -287,7 +287,7 @@ async def test_requests_of_two_users_do_not_mix(dial: Dial) -> None:
     async def echo(msg: Msg) -> None:
         await moderator.publish(msg.reply, msg.data)
 
-    await moderator.subscribe(subjects.say_lane("any"), echo)
+    await moderator.subscribe(subjects.say.of(lane="any"), echo)
     questions = [(c, u, f"{u}-{n}".encode()) for n in range(50) for c, u in ((one, "panel_1"), (two, "panel_2"))]
     answers = await asyncio.gather(*(c.request(subjects.say("any", "public", u, SID), q, 5.0) for c, u, q in questions))
     assert [a.data for a in answers] == [q for _, _, q in questions]

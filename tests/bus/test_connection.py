@@ -29,7 +29,7 @@ from tests.conftest import Bus
 
 Dial = Callable[[str], Awaitable[Connection]]
 Eventually = Callable[[Callable[[], Any]], Awaitable[Any]]
-LANE = subjects.say_lane("any")
+LANE = subjects.say.of(lane="any")
 SAY = subjects.say("any", "public", "panel_1", "s1")
 
 

@@ -171,10 +171,10 @@ async def test_reload_adds_and_revokes_users(server: EmbeddedServer, eventually:
     server.reload(users, accounts.publics(keys))
     heard: list[str] = []
     moderator = await connect(server.url, keys["moderator"], name="t")
-    await moderator.subscribe(subjects.HERE_ALL, lambda msg: heard.append(msg.subject))
+    await moderator.subscribe(subjects.here.each, lambda msg: heard.append(msg.subject))
     async with await connect(server.url, keys["panel_2"], name="t") as added:
-        await added.publish(subjects.here("panelist", "panel_2"), b"", confirm=True)
-        await eventually(lambda: heard == [subjects.here("panelist", "panel_2")])
+        await added.publish(subjects.here("panelist", "panel_2", ""), b"", confirm=True)
+        await eventually(lambda: heard == [subjects.here("panelist", "panel_2", "")])
     await moderator.close()
     await eventually(lambda: closed == ["owner"])
     with pytest.raises(WrongCredentials, match="'owner'"):

@@ -118,7 +118,7 @@ async def test_queue_of_any_name(dial: Dial) -> None:
     conn = await dial("moderator")
     await streams.ensure_queue(conn, "expert.sre > 1")
     found = (await conn.api(f"CONSUMER.INFO.WORK.{subjects.consumer('expert.sre > 1')}"))["config"]
-    assert found["filter_subject"] == subjects.work_of("expert.sre > 1")
+    assert found["filter_subject"] == subjects.work.of(queue="expert.sre > 1")
 
 
 async def test_a_timer_fires_again_while_what_it_made_is_not_taken(dial: Dial, eventually: Eventually) -> None:
@@ -135,7 +135,7 @@ async def test_a_timer_fires_again_while_what_it_made_is_not_taken(dial: Dial, e
         return await _last_fired(conn, "due") > first
 
     await eventually(again)
-    assert await count(conn, streams.TIMER, subjects.FIRED_ALL) == 1
+    assert await count(conn, streams.TIMER, subjects.fired.each) == 1
     assert (await conn.api(f"CONSUMER.INFO.TIMER.{streams.MODERATORS}"))["num_pending"] == 1
 
 

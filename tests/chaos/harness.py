@@ -298,7 +298,7 @@ class Rig:
     async def left(self) -> dict[str, int]:
         """Messages in WORK and IN, and armed timers."""
         found = {s: (await self._info(s))["state"]["messages"] for s in (streams.WORK, streams.IN)}
-        timers = await self._info(streams.TIMER, {"subjects_filter": subjects.TIMER_ALL})
+        timers = await self._info(streams.TIMER, {"subjects_filter": subjects.timer.each})
         return {**found, "timers": len(timers["state"].get("subjects") or {})}
 
     async def _waiting(self) -> list[str]:
@@ -320,7 +320,7 @@ class Rig:
                     return tuple(found)
                 raise
             seq = message["seq"]
-            if subjects.parse_log(message["subject"])[1] != subjects.REFUSED:
+            if subjects.log.parse(message["subject"])[1] != subjects.REFUSED:
                 at_ns = _unix_ns(message["time"])
                 found += [Stored(entry, at_ns) for entry in unpack(base64.b64decode(message["data"]))]
 

@@ -34,8 +34,10 @@ async def test_a_stop_does_not_cancel_a_submission(tmp_path: Path) -> None:
         async def look(msg: Msg) -> None:
             await moderator.publish(msg.reply, encode(TurnStatus(open=True, at_ns=time.time_ns())))
 
-        await moderator.subscribe(subjects.say_lane(subjects.ANY), hear)
-        await moderator.subscribe(subjects.check_lane(subjects.ANY), look)  # the first turn asks for the server's time
+        await moderator.subscribe(subjects.say.of(lane=subjects.ANY), hear)
+        await moderator.subscribe(
+            subjects.check.of(lane=subjects.ANY), look
+        )  # the first turn asks for the server's time
         turn = Turn(
             id="4-0", token="t", seat="panelist_1", role="panelist", kind="answer",
             brief=raw(PanelBrief(iteration=1, round_limit=5)), deadline_ns=time.time_ns() + 60_000_000_000, caps=Caps(),

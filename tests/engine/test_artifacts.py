@@ -52,7 +52,7 @@ async def asked(bus: Engine) -> tuple[Connection, dict[str, Any]]:
     await opened(bus)
     await say(bus, "invite")
     moderator = await bus.connect("moderator")
-    body = {"last_by_subj": subjects.work_of_queue_and_session("expert_sre", "s1")}
+    body = {"last_by_subj": subjects.work.of(queue="expert_sre", session="s1")}
 
     async def work() -> Work | None:
         try:

@@ -63,11 +63,11 @@ def test_an_expert_has_an_account_of_its_own_and_hears_public_and_control_alone(
 async def test_the_broker_takes_the_enrolled_specification_alone(bus: Experts) -> None:
     moderator, sre = await bus.connect("moderator"), await bus.connect("expert_sre")
     heard: list[str] = []
-    await moderator.subscribe(subjects.HERE_ALL, lambda msg: heard.append(msg.subject))
+    await moderator.subscribe(subjects.here.each, lambda msg: heard.append(msg.subject))
     mine = subjects.here(ROLE, "expert_sre", pin(SRE))
     for wrong in (
         subjects.here(ROLE, "expert_sre", pin(OTHER)),
-        subjects.here(ROLE, "expert_sre"),
+        subjects.here(ROLE, "expert_sre", ""),
         subjects.here(ROLE, "expert_dba", pin(DBA)),
         subjects.here("helper", "expert_sre", pin(SRE)),
     ):

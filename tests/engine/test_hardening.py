@@ -49,8 +49,8 @@ async def test_an_opening_whose_effects_got_lost_is_completed_by_its_repeat(
     msg = await agent.request(subjects.say("a", "public", "panelist_1", "s1"), encode(reply), 5.0)
     assert decode(msg.data, SubmitAnswer).verdict == "accepted"
     await until(lambda: bare.kept("WORK"), 5.0, right=lambda found: len(found) == 2)
-    assert await bare.kept("WORK", subjects.work_of("panelist_1")) == [], "its turn is closed"
-    assert await bare.kept("TIMER", subjects.TIMER_ALL) == [subjects.timer("s1")]
+    assert await bare.kept("WORK", subjects.work.of(queue="panelist_1")) == [], "its turn is closed"
+    assert await bare.kept("TIMER", subjects.timer.each) == [subjects.timer("s1")]
 
 
 async def test_headers_that_are_no_text_do_not_deafen_a_moderator(bare: Engine) -> None:
@@ -90,7 +90,7 @@ async def test_a_worker_serves_in_the_role_of_its_credential_only(bare: Engine) 
         family="f",
         usd_per_million_input=1.0,
     )
-    await agent.publish(subjects.here("panelist", "panelist_1"), encode(here))
+    await agent.publish(subjects.here("panelist", "panelist_1", ""), encode(here))
     found = await until(lambda: moderator.presence.alive())
     assert [(a.queue, a.roles) for a in found] == [("panelist_1", ("panelist",))]
 

@@ -71,7 +71,7 @@ async def announce(engine: Engine, *but: str) -> None:
         if queue not in but:
             connection = await engine.connect(queue)
             here = Announcement(instance="x", queue=queue, roles=(role,), model="none", family="none", room=4)
-            await connection.publish(subjects.here(role, queue), encode(here))
+            await connection.publish(subjects.here(role, queue, ""), encode(here))
 
 
 async def by_hand(engine: Engine) -> Moderator:
@@ -168,7 +168,7 @@ async def test_effects_lost_with_a_process_are_carried_out_by_the_repeat(bare: E
     assert score.reissued, "the analyst's turn was marked as re-issued"
     await say(bare, "panelist_3", works["panelist_3"], works["panelist_3"].turns[0], "b")
     connection = await bare.connect("moderator")
-    state = await connection.api("STREAM.INFO.WORK", {"subjects_filter": subjects.work_of("analyst")})
+    state = await connection.api("STREAM.INFO.WORK", {"subjects_filter": subjects.work.of(queue="analyst")})
     assert sum(state["state"]["subjects"].values()) == 1, "one id, one message, however often it is re-issued"
 
 
@@ -224,7 +224,7 @@ async def test_no_model_is_paid_for_a_turn_that_is_answered(bare: Engine, tmp_pa
     if sign == "old":
         await until(lambda: time.time_ns() - now > 0.6 * bare.ack_wait_s * 1e9)
     worker = await bare.worker("panelist_1", {"journal": str(calls)})
-    await bare.emptied("WORK", subjects.work_of("panelist_1"))
+    await bare.emptied("WORK", subjects.work.of(queue="panelist_1"))
     assert journal(calls) == []
     assert not worker._jobs
 
@@ -274,7 +274,7 @@ async def test_a_redelivery_of_a_running_turn_only_replaces_its_ack(bare: Engine
     assert job.delivery.delivered == 1, "nobody else had it"
     await bare.closed("s1")
     assert len(journal(calls)) == 1
-    await bare.emptied("WORK", subjects.work_of("panelist_1"))
+    await bare.emptied("WORK", subjects.work.of(queue="panelist_1"))
 
 
 async def test_a_worker_that_stops_hands_back_what_it_holds(bare: Engine, tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ async def test_a_dead_seat_does_not_hang_the_session(bare: Engine) -> None:
     for queue in ("panelist_1", "panelist_2", "analyst"):
         await bare.worker(queue)
     await bare.open("s1", turn_timeout_s=0.5, settings={"round_limit": 1})
-    assert await bare.kept("TIMER", subjects.TIMER_ALL) == [subjects.timer("s1")]
+    assert await bare.kept("TIMER", subjects.timer.each) == [subjects.timer("s1")]
     result = decode((await bare.closed("s1")).body, Result)
     assert result.rounds[0]["missing"] == ["panelist_3"]
     assert result.usage.unaccounted_turns == 0, "nobody began its turn"

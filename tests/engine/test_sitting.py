@@ -213,7 +213,7 @@ async def sit(hall: Hall, user: str, message: Sit, role: str = "pro", channel: s
     connection = await hall.connect(user)
     if user.endswith("_human"):
         here = Announcement(instance=secrets.token_hex(4), queue=user, roles=(role,), model="human", family="human")
-        await connection.publish(subjects.here(role, user), encode(here))
+        await connection.publish(subjects.here(role, user, ""), encode(here))
     subject = subjects.say(subjects.ANY, channel, user, "s1")
     return decode((await connection.request(subject, encode(message), 5.0)).data, SubmitAnswer)
 

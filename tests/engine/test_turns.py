@@ -129,7 +129,7 @@ async def opened(engine: Engine, tokens: int | None, *, metered: bool = True, ca
     here = Announcement(
         instance="lost", queue="panelist_1", roles=("panelist",), model="m", family="f", metered=metered
     )  # fmt: skip
-    await connection.publish(subjects.here("panelist", "panelist_1"), encode(here))
+    await connection.publish(subjects.here("panelist", "panelist_1", ""), encode(here))
     fate = await engine.open("s1", settings={"round_limit": 1}, budget=Budget(tokens=tokens, calls=calls))
     assert fate.fate == "taken", fate
     work = await asked(engine, "panelist_1")
@@ -205,7 +205,7 @@ async def test_a_moderator_and_workers_younger_than_the_opening_book_no_try(bare
         for queue, role in bare.queues.items():
             connection = await bare.connect(queue)
             here = Announcement(instance="x", queue=queue, roles=(role,), model="m", family="f", metered=True)
-            await connection.publish(subjects.here(role, queue), encode(here))
+            await connection.publish(subjects.here(role, queue, ""), encode(here))
         fate = await bare.open("s1", settings={"round_limit": 1}, budget=Budget(tokens=8 * TURN))
         assert fate.fate == "taken", fate
     await bare.moderator(lane="b")

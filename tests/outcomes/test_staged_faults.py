@@ -115,11 +115,11 @@ async def _damaged(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) ->
     moderator = await there.connect("moderator-1")
 
     async def over() -> bool:
-        rows = await moderator.api("STREAM.INFO.INDEX", {"subjects_filter": subjects.index("*", "client", "*")})
+        rows = await moderator.api("STREAM.INFO.INDEX", {"subjects_filter": subjects.index.of(owner="client")})
         return any(".over." in subject for subject in rows["state"].get("subjects") or {})
 
     await until(over, 30.0)
-    rows = await moderator.api("STREAM.INFO.INDEX", {"subjects_filter": subjects.index("*", "client", "*")})
+    rows = await moderator.api("STREAM.INFO.INDEX", {"subjects_filter": subjects.index.of(owner="client")})
     (subject,) = rows["state"]["subjects"]
     await Log(moderator).erase(subjects.unescape(subject.rpartition(".")[2]))
 

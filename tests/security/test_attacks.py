@@ -156,36 +156,36 @@ async def test_the_only_client_attacks_a_session_of_the_owner(tmp_path: Path) ->
 
 MUTATIONS: dict[str, tuple[str, str, str, str]] = {
     # what is loosened: user, side, subject; the row that must turn red
-    "posts of the other team": ("con_1", "subscribe", subjects.channel_all("team_pro"), "hears posts of team_pro"),
+    "posts of the other team": ("con_1", "subscribe", subjects.post.of(channel="team_pro"), "hears posts of team_pro"),
     "live text of the other team": (
-        "con_1", "subscribe", subjects.live_owned("team_pro", "*", "*", "*"), "hears live text of team_pro",
+        "con_1", "subscribe", subjects.live_owned.of(channel="team_pro"), "hears live text of team_pro",
     ),
     "the judge's notes by a wildcard": ("pro_1", "subscribe", subjects.ALL, "hears every channel of a session"),
     "everything": ("client", "subscribe", ">", "hears all inboxes by wildcard"),
     "history of the other team": (
-        "con_1", "publish", subjects.read("team_pro", "*"), "asks for the history of team_pro",
+        "con_1", "publish", subjects.read.of(channel="team_pro"), "asks for the history of team_pro",
     ),
-    "another's name": ("con_1", "publish", subjects.say_by("team_pro", "pro_1"), "replies as pro_1"),
+    "another's name": ("con_1", "publish", subjects.say.of(channel="team_pro", author="pro_1"), "replies as pro_1"),
     "another's live text": (
-        "con_1", "publish", subjects.live_owned("team_pro", "pro_1", "*", "*"),
+        "con_1", "publish", subjects.live_owned.of(channel="team_pro", author="pro_1"),
         "speaks live as pro_1 to a session's owner",
     ),
     "another role": (
-        "con_1", "publish", subjects.here("judge", "con_1"), "announces itself in roles of other accounts",
+        "con_1", "publish", subjects.here("judge", "con_1", ""), "announces itself in roles of other accounts",
     ),
     "another specification": (
         "expert_sre", "publish", subjects.here("expert", "expert_sre", "0" * 32),
         "announces itself with a specification that is not its own",
     ),
     "experts' announcements": (
-        "con_1", "subscribe", subjects.here_of("expert"), "hears announcements of experts",
+        "con_1", "subscribe", subjects.here.of(role="expert"), "hears announcements of experts",
     ),
-    "a channel": ("con_1", "publish", subjects.channel_all("public"), "posts on public"),
-    "the log": ("con_1", "publish", subjects.LOG_ALL, "writes the log (closed)"),
-    "timers": ("con_1", "publish", subjects.TIMER_ALL, "sets a timer"),
-    "submissions": ("con_1", "publish", subjects.IN_ALL, "submits that a timer fired"),
+    "a channel": ("con_1", "publish", subjects.post.of(channel="public"), "posts on public"),
+    "the log": ("con_1", "publish", subjects.log.under, "writes the log (closed)"),
+    "timers": ("con_1", "publish", subjects.timer.each, "sets a timer"),
+    "submissions": ("con_1", "publish", subjects.inbox.under, "submits that a timer fired"),
     "an owner's questions": (
-        "client", "publish", subjects.own_by("client"), "asks an owner's question (log) in its own name",
+        "client", "publish", subjects.own.of(author="client"), "asks an owner's question (log) in its own name",
     ),
     "direct gets": ("con_1", "publish", "$JS.API.DIRECT.GET.LOG", "gets directly from LOG"),
     "making consumers": ("con_1", "publish", "$JS.API.CONSUMER.CREATE.>", "makes a named consumer of LOG"),
@@ -197,62 +197,62 @@ MUTATIONS: dict[str, tuple[str, str, str, str]] = {
     "the server": ("con_1", "publish", "$SYS.REQ.SERVER.*.RELOAD", RELOAD),
     "services": ("con_1", "publish", "$SRV.>", "asks which services there are (PING)"),
     "another client's posts": (
-        "client", "subscribe", subjects.owned("client_2", subjects.channel_all("public")),
+        "client", "subscribe", subjects.owned("client_2", subjects.post.of(channel="public")),
         "hears posts on public under the name of client_2",
     ),
     "any client's posts": (
-        "client", "subscribe", subjects.owned("*", subjects.channel_all("scores")),
+        "client", "subscribe", subjects.owned(None, subjects.post.of(channel="scores")),
         "hears posts on scores under any owner's name, those of client_2 too",
     ),
     "posts for owners": (
-        "con_1", "subscribe", subjects.owned("*", subjects.ALL), "hears what is told to the owners of sessions",
+        "con_1", "subscribe", subjects.owned(None, subjects.ALL), "hears what is told to the owners of sessions",
     ),
     "another client's live text": (
-        "client", "subscribe", subjects.live_owned("public", "*", "*", "*"),
+        "client", "subscribe", subjects.live_owned.of(channel="public"),
         "hears live text of any owner, that of client_2 too",
     ),
     "another client's history": (
-        "audit", "publish", subjects.owned("client_2", subjects.read("inbox", "*")),
+        "audit", "publish", subjects.owned("client_2", subjects.read.of(channel="inbox")),
         "asks for the history of inbox under the name of client_2",
     ),
     "another client's documents": (
-        "client", "publish", subjects.owned("client_2", subjects.doc("public", "*")),
+        "client", "publish", subjects.owned("client_2", subjects.doc.of(channel="public")),
         "asks for documents under the name of client_2",
     ),
     "another client's artifacts": (
-        "client", "publish", subjects.owned("client_2", subjects.get("public", "*")),
+        "client", "publish", subjects.owned("client_2", subjects.get.of(channel="public")),
         "asks for an artifact under the name of client_2",
     ),
     "a moderator's place": (
-        "client", "subscribe", subjects.owned("client_2", subjects.READ_ALL),
+        "client", "subscribe", subjects.owned("client_2", subjects.read.each),
         "serves history of client_2 in a moderator's place",
     ),
     "another client's submissions": (
-        "audit", "publish", subjects.inbox_by("client", "client"), "cancels a session of client",
+        "audit", "publish", subjects.inbox.of(channel="client", author="client"), "cancels a session of client",
     ),
     "an owner's orders": (
-        "client", "publish", subjects.inbox_by("owner", "client"), "decides in a session of client_2",
+        "client", "publish", subjects.inbox.of(channel="owner", author="client"), "decides in a session of client_2",
     ),
     "another client's store": (
-        "client", "publish", subjects.requests_by("put", "client", "client_2"),
+        "client", "publish", subjects.put.of(channel="client", author="client_2"),
         "stores an artifact in a session of client_2",
     ),
     "another client's fates": (
-        "client", "publish", subjects.requests_by("fate", "client", "client_2"),
+        "client", "publish", subjects.fate.of(channel="client", author="client_2"),
         "learns what became of the opening of a session of client_2",
     ),
     "what sessions tell each other": (
-        "client", "publish", subjects.INNER_ALL, "cancels one beneath a session of client_2",
+        "client", "publish", subjects.inner.under, "cancels one beneath a session of client_2",
     ),
     "the ids of moderators' words": (
-        "client", "publish", subjects.INNER_ALL, "swallows the end of one by its id",
+        "client", "publish", subjects.inner.under, "swallows the end of one by its id",
     ),
     "posts to owners": (
-        "con_1", "publish", subjects.owned("*", subjects.channel_all("public")),
+        "con_1", "publish", subjects.owned(None, subjects.post.of(channel="public")),
         "posts on public for a session's owner",
     ),
     "the totals": ("con_1", "publish", subjects.OUTCOMES, "writes the totals"),
-    "an observer's log": ("metrics", "publish", subjects.LOG_ALL, "writes the log (step)"),
+    "an observer's log": ("metrics", "publish", subjects.log.under, "writes the log (step)"),
     "an observer's streams": ("metrics", "publish", "$JS.API.STREAM.PURGE.>", "purges OUTCOMES"),
     "an observer's turns": ("metrics", "publish", "$JS.API.STREAM.MSG.GET.WORK", "gets a message of WORK"),
     "making streams": ("con_1", "publish", "$JS.API.STREAM.CREATE.>", "makes a stream"),
@@ -303,7 +303,11 @@ async def test_what_moderators_answer_of_anothers_session_is_told(tmp_path: Path
 
     def change(config: dict[str, Any]) -> None:
         core, mine = config["accounts"]["CORE"], config["accounts"]["CLIENTS:client"]
-        for form in (subjects.read("public", "*"), subjects.doc("public", "*"), subjects.get("public", "*")):
+        for form in (
+            subjects.read.of(channel="public"),
+            subjects.doc.of(channel="public"),
+            subjects.get.of(channel="public"),
+        ):
             next(e for e in core["exports"] if e.get("service") == form)["accounts"].append("CLIENTS:client")
             mine["imports"] = [i for i in mine["imports"] if i.get("to") != form]
             mine["imports"].append({"service": {"account": "CORE", "subject": form}, "share": True})
@@ -330,9 +334,9 @@ async def test_the_server_tells_readers_apart_whatever_they_claim(tmp_path: Path
             seen.append(rights.asker(msg.headers))
             await connection.publish(msg.reply, b"{}")
 
-        await connection.subscribe(subjects.READ_ALL, serve)
-        await connection.subscribe(subjects.DOC_ALL, serve)
-        await connection.subscribe(subjects.owned("*", subjects.READ_ALL), serve)
+        await connection.subscribe(subjects.read.each, serve)
+        await connection.subscribe(subjects.doc.each, serve)
+        await connection.subscribe(subjects.owned(None, subjects.read.each), serve)
         forged = {"Nats-Request-Info": '{"acc":"PRO:pro_1"}'}
         for user, subject in (
             ("con_1", subjects.read("public", "s")), ("con_1", subjects.doc("public", "s")),

@@ -167,15 +167,15 @@ def test_a_server_without_any_configuration_is_found_out(tmp_path: Path, more: t
 
 LOOSENED: dict[str, tuple[str, str, str]] = {
     # the row that must fail: a user who is allowed one thing more, the side, the subject
-    "hears others' channels": ("con_1", "subscribe", subjects.channel_all("team_pro")),
-    "writes others' channels": ("con_1", "publish", subjects.say_by("team_pro", "con_1")),
-    "speaks as another seat": ("con_1", "publish", subjects.say_by("team_pro", "pro_2")),
+    "hears others' channels": ("con_1", "subscribe", subjects.post.of(channel="team_pro")),
+    "writes others' channels": ("con_1", "publish", subjects.say.of(channel="team_pro", author="con_1")),
+    "speaks as another seat": ("con_1", "publish", subjects.say.of(channel="team_pro", author="pro_2")),
     "takes others' turns": ("con_1", "publish", subjects.next_turns("judge")),
     "reads the log": ("viewer", "publish", "$JS.API.DIRECT.GET.LOG"),
-    "writes the log": ("metrics", "publish", subjects.LOG_ALL),
-    "opens a session": ("panelist_1", "publish", subjects.inbox_by("client", "panelist_1")),
-    "posts as a moderator": ("judge", "publish", subjects.channel_all("control")),
-    "reads others' sessions": ("client", "subscribe", subjects.owned("client_2", subjects.channel_all("public"))),
+    "writes the log": ("metrics", "publish", subjects.log.under),
+    "opens a session": ("panelist_1", "publish", subjects.inbox.of(channel="client", author="panelist_1")),
+    "posts as a moderator": ("judge", "publish", subjects.post.of(channel="control")),
+    "reads others' sessions": ("client", "subscribe", subjects.owned("client_2", subjects.post.of(channel="public"))),
     "changes a stream": ("gateway", "publish", "$JS.API.STREAM.UPDATE.LOG"),
     "hears everything": ("auditor", "subscribe", ">"),
     "commands the server": ("helper", "publish", "$SYS.REQ.SERVER.*.RELOAD"),
@@ -204,7 +204,7 @@ async def test_what_an_account_imports_beyond_the_table_is_found(tmp_path: Path)
     """Behind an allow list that holds."""
 
     def change(config: dict[str, Any]) -> None:
-        subject = subjects.channel_all("team_pro")
+        subject = subjects.post.of(channel="team_pro")
         config["accounts"]["CON:con_1"]["imports"].append({"stream": {"account": "CORE", "subject": subject}})
         next(e for e in config["accounts"]["CORE"]["exports"] if e.get("stream") == subject)["accounts"].append(
             "CON:con_1"

@@ -67,7 +67,7 @@ async def test_other_sessions_complete_while_an_agent_and_a_client_flood(tmp_pat
             (agent, 4_000, subjects.say("any", "public", "panelist_4", sid), reply, False),
             (agent, 4_000, subjects.check("any", "public", "panelist_4", sid), check, False),
             (agent, 8_000, subjects.live_owned("public", "panelist_4", "client", "loud0"), live, False),
-            (agent, 2_000, subjects.here("panelist", "panelist_4"), here, False),
+            (agent, 2_000, subjects.here("panelist", "panelist_4", ""), here, False),
             (agent, 4_000, subjects.read("public", sid), b"{}", False),
             (client, 4_000, subjects.read("public", sid), b"{}", False),
             (client, 4_000, subjects.fate("client", "client", sid), b'{"seq":1}', False),
@@ -102,7 +102,7 @@ async def test_a_full_stream_refuses_and_deadlines_still_pass(tmp_path: Path) ->
             await bare.worker(queue)
         here = Announcement(instance="silent", queue="panelist_3", roles=("panelist",), model="m", family="f")
         silent = await bare.connect("panelist_3")
-        await silent.publish(subjects.here("panelist", "panelist_3"), encode(here), confirm=True)
+        await silent.publish(subjects.here("panelist", "panelist_3", ""), encode(here), confirm=True)
         assert (await bare.open("s1", turn_timeout_s=1.0, settings={"round_limit": 1})).fate == "taken"
         client = await bare.connect("client")
         inbox = client.nc.new_inbox()

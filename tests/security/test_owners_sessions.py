@@ -78,7 +78,7 @@ async def test_a_stranger_hears_and_reads_nothing_of_a_session(bare: Engine) -> 
         heard.append(msg)
 
     for name in readable_by(CLIENTS):
-        for subject in (subjects.channel_all(name), subjects.live_all(name)):
+        for subject in (subjects.post.of(channel=name), subjects.live.of(channel=name)):
             await bob.subscribe(subject, keep)
     alice = await alices(bare)
     reader = Reader(bob, quiet_s=0.2, patience_s=1.0)

@@ -115,7 +115,7 @@ class Bench:
         self._closed: dict[str, asyncio.Future[Post]] = {}
 
     async def _hear(self, msg: Msg) -> None:
-        sid, _, _ = subjects.parse_post(msg.subject)
+        sid, _, _ = subjects.post.parse(msg.subject)
         waiting = self._closed.get(sid)
         if waiting is None or waiting.done():
             return
@@ -125,7 +125,7 @@ class Bench:
 
     async def listen(self) -> None:
         """Hear how sessions end."""
-        await self._connection.subscribe(subjects.channel_all(CONTROL), self._hear)
+        await self._connection.subscribe(subjects.post.of(channel=CONTROL), self._hear)
 
     def pids(self) -> dict[str, int]:
         """Process -> id, the client's own included; the supervisor only sleeps, and is there too."""

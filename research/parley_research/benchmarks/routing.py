@@ -177,11 +177,11 @@ class Bench:
     async def listen(self) -> None:
         """Hear posts."""
         for channel in (PUBLIC, CONTROL):
-            await self._connection.subscribe(subjects.channel_all(channel), self._hear)
+            await self._connection.subscribe(subjects.post.of(channel=channel), self._hear)
 
     async def _hear(self, msg: Msg) -> None:
         now = time.time_ns()
-        sid, _, _ = subjects.parse_post(msg.subject)
+        sid, _, _ = subjects.post.parse(msg.subject)
         post = decode(msg.data, Post)
         waiting = self._heard.get((sid, post.kind))
         if waiting is not None and not waiting.done():

@@ -157,7 +157,7 @@ async def test_an_expert_that_was_away_when_a_task_came_claims_it_once_it_is_bac
     assert (await said()).count(queue_of(IMPL)) == 1, "who heard it before has said it once"
 
 
-SAY, CHECK = subjects.say_lane(subjects.ANY), subjects.check_lane(subjects.ANY)
+SAY, CHECK = subjects.say.of(lane=subjects.ANY), subjects.check.of(lane=subjects.ANY)
 
 
 class Slow:

@@ -174,6 +174,6 @@ async def test_what_closed_sessions_left_in_timer_is_removed_by_a_sweep(bare: En
     await first.__aexit__()
     moderator = await bare.connect("moderator")
     await moderator.store(subjects.fired("s1"), b"{}")
-    assert await bare.kept("TIMER", subjects.FIRED_ALL)
+    assert await bare.kept("TIMER", subjects.fired.each)
     await bare.moderator()
     await bare.emptied("TIMER")

@@ -24,7 +24,7 @@ def row(sid: str, status: str = "open", owner: str = "alice", at: int = 1) -> Se
 
 async def held(connection: Connection, sid: str = "*") -> list[tuple[str, str]]:
     """(subject, status) of every row that the stream holds of a session."""
-    found = await direct.batch(connection, INDEX, subjects.index("*", "*", sid), 0, 1_000)
+    found = await direct.batch(connection, INDEX, subjects.index.of(session=sid), 0, 1_000)
     return [(got.subject, decode(got.data, SessionRow).status) for got in found]
 
 

@@ -166,7 +166,7 @@ async def test_copies_of_a_queue_share_a_round(tmp_path: Path, copies: int, room
             async def heard() -> bool:
                 for copy in ("x", "y", "z", "v", "w")[:many]:
                     told = encode(msgspec.structs.replace(here, instance=copy))
-                    await connection.publish(subjects.here("panelist", "panelist"), told)
+                    await connection.publish(subjects.here("panelist", "panelist", ""), told)
                 living = [(a.copies, a.room) for a in moderator.presence.alive() if a.queue == "panelist"]
                 return living == [(many, many * room)]
 

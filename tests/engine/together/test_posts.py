@@ -53,7 +53,9 @@ async def test_answers_of_one_append_are_one_message_and_are_followed_in_order(b
     works = await round_asked(bare)
     connection = bare.owner
     messages: list[tuple[Post, ...]] = []
-    await connection.subscribe(subjects.channel("s1", PUBLIC), lambda msg: messages.append(decode_posts(msg.data)))
+    await connection.subscribe(
+        subjects.post.of(session="s1", channel=PUBLIC), lambda msg: messages.append(decode_posts(msg.data))
+    )
     followed: list[Post] = []
 
     async def follow() -> None:
@@ -75,7 +77,7 @@ async def test_answers_of_one_append_are_one_message_and_are_followed_in_order(b
 
 async def test_what_nobody_hears_is_left_out_until_somebody_reads(bare: Engine) -> None:
     moderator, client = await bare.connect("moderator"), await bare.connect("client")
-    audience = Audience(moderator, subjects.owned("*", subjects.READ_ALL))
+    audience = Audience(moderator, subjects.owned(None, subjects.read.each))
     await audience.open()
     subject = subjects.owned("client", subjects.post("s1", PUBLIC, "answer"))
     another = subjects.owned("client", subjects.post("s1", PUBLIC, "verdict"))
@@ -87,7 +89,7 @@ async def test_what_nobody_hears_is_left_out_until_somebody_reads(bare: Engine) 
     assert audience.hears("s1", another)
     assert audience.hears("s2", subject)
     came: list[bytes] = []
-    await client.subscribe(subjects.channel("s1", PUBLIC), lambda msg: came.append(msg.data))
+    await client.subscribe(subjects.post.of(session="s1", channel=PUBLIC), lambda msg: came.append(msg.data))
     assert not audience.hears("s1", subject), "who hears and does not ask has it within two seconds"
     with contextlib.suppress(BusError):  # no moderator runs that would answer
         await client.request(subjects.read(PUBLIC, "s1"), encode(ReadPosts()), 0.2)
@@ -109,7 +111,9 @@ async def test_who_comes_later_hears_all_that_is_said_from_then_on(bare: Engine)
     assert {a.verdict for a in answers.values()} == {"accepted"}
     connection = await bare.connect("owner")
     live: list[Post] = []
-    await connection.subscribe(subjects.channel("s1", PUBLIC), lambda msg: live.extend(decode_posts(msg.data)))
+    await connection.subscribe(
+        subjects.post.of(session="s1", channel=PUBLIC), lambda msg: live.extend(decode_posts(msg.data))
+    )
     followed: list[Post] = []
 
     async def follow() -> None:
@@ -184,7 +188,7 @@ async def test_what_a_moderator_could_not_read_in_time_is_asked_for_until_it_is_
             page = Posts(posts=there[decode(msg.data, ReadPosts).k :], behind=asked < 4)
         await msg.respond(encode(page))
 
-    await moderator.subscribe(subjects.READ_ALL, answer)
+    await moderator.subscribe(subjects.read.each, answer)
     reader = Reader(bare.owner, patience_s=5.0)
     heard = [(p.channel, p.k) async for p in reader.follow("s1", (PUBLIC, CONTROL))]
     assert heard == [(PUBLIC, 0), (PUBLIC, 1), (PUBLIC, 2), (CONTROL, 0)] and asked == 4

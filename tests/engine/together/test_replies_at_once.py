@@ -94,7 +94,7 @@ async def heard(bare: Engine, lane: str) -> list[bytes]:
     def hear(msg: Any) -> None:
         found.append(msg.data)
 
-    await connection.subscribe(subjects.say_lane(lane), hear)
+    await connection.subscribe(subjects.say.of(lane=lane), hear)
     return found
 
 

@@ -119,8 +119,9 @@ async def assert_closed(connection: Connection, sid: str, channel: str) -> None:
         raise AssertionError("it heard something")
 
     for subject in (
-        subjects.channel(sid, channel), subjects.channel_all(channel), subjects.channels_of(sid),
-        subjects.live_of(channel, sid), subjects.live_all(channel),
+        subjects.post.of(session=sid, channel=channel),
+        subjects.post.of(channel=channel), subjects.post.of(session=sid),
+        subjects.live.of(channel=channel, session=sid), subjects.live.of(channel=channel),
     ):  # fmt: skip
         with pytest.raises(Denied):
             await connection.subscribe(subject, hear)

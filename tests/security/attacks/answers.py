@@ -72,7 +72,7 @@ def _targets(actor: Actor) -> Iterator[tuple[str, Callable[[str], str]]]:
         yield f"in the inbox of {name}", (victim.inbox_prefix + ".{}").format
     yield "as a post for a session's owner", _owners_post
     yield "as what one session tells another", partial(subjects.inner, "somebody")
-    yield "in the log", partial(subjects.log, kind=subjects.STEP)
+    yield "in the log", lambda sid: subjects.log(sid, subjects.STEP)
     yield "as a timer", lambda sid: subjects.timer(sid)
     yield "as a submission", lambda sid: subjects.inbox("client", "somebody", sid)
     yield "as an owner's question", lambda sid: subjects.own("log", "somebody", sid)
@@ -192,7 +192,7 @@ def _turn(actor: Actor, target: Callable[[str], str]) -> Try:
             try:
                 return await _astray(actor, target(scene.fresh()), ask, control)
             finally:
-                await scene.referee.api("STREAM.PURGE.WORK", {"filter": subjects.work_of_session(sid)})
+                await scene.referee.api("STREAM.PURGE.WORK", {"filter": subjects.work.of(session=sid)})
 
     return attack
 
@@ -216,7 +216,7 @@ def _draw(actor: Actor, victim: Credentials) -> Try:
             except Denied as denied:
                 return violation(denied)
             finally:
-                await scene.referee.api("STREAM.PURGE.WORK", {"filter": subjects.work_of_session(sid)})
+                await scene.referee.api("STREAM.PURGE.WORK", {"filter": subjects.work.of(session=sid)})
 
     async def pull(sid: str, drawn: str) -> Verdict:
         stored = await scene.referee.store(drawn, scene.secret)

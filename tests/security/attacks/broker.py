@@ -65,13 +65,13 @@ def attacks(actor: Actor) -> Iterator[Attack]:
 def _hears_channels(actor: Actor) -> Iterator[tuple[str, str, str]]:
     sid = actor.scene.sid
     for channel in actor.foreign():
-        every, one = subjects.channel_all(channel), subjects.channel(sid, channel)
+        every, one = subjects.post.of(channel=channel), subjects.post.of(session=sid, channel=channel)
         yield f"hears posts of {channel}", every, ""
         yield f"hears posts of {channel} of one session", one, ""
         yield f"hears posts of {channel} in a queue group", one, "readers"
-        yield f"hears posts of {channel} of one kind", subjects.posts_all(channel, "said"), ""
+        yield f"hears posts of {channel} of one kind", subjects.post.of(channel=channel, kind="said"), ""
         yield f"hears posts of {channel} by the place of its name", f"*.*.*.{subjects.escape(channel)}.*", ""
-        yield f"hears live text of {channel}", subjects.live_owned(channel, "*", "*", "*"), ""
+        yield f"hears live text of {channel}", subjects.live_owned.of(channel=channel), ""
         for speaker in [c for c in actor.victims(accounts.AGENT) if channel in writes(c)][:1]:
             live = subjects.live_owned(channel, speaker.user, _NOBODY, sid)
             yield f"hears live text of one speaker on {channel}", live, ""
@@ -82,29 +82,29 @@ def _hears_core(actor: Actor) -> Iterator[tuple[str, str, str]]:
     sid = actor.scene.sid
     rows = {
         "hears everything": ">", "hears everything of Parley": subjects.ALL, "hears everything by wildcards": "*.*.>",
-        "hears every channel of a session": subjects.channels_of(sid), "hears all live text": subjects.LIVE_ALL,
-        "hears the log": subjects.LOG_ALL, "hears the log of one session": subjects.log_of(sid),
-        "hears everybody's turns": subjects.WORK_ALL, "hears submissions": subjects.IN_ALL,
-        "hears replies": subjects.SAY_ALL, "hears questions about turns": subjects.CHECK_ALL,
-        "hears timers": subjects.TIMER_ALL, "hears timers fire": subjects.FIRED_ALL,
-        "hears what was put aside": subjects.ASIDE_ALL, "hears announcements": subjects.HERE_ALL,
-        "serves history in a moderator's place": subjects.READ_ALL,
-        "serves documents in a moderator's place": subjects.DOC_ALL,
-        "serves artifacts in a moderator's place": subjects.GET_ALL,
-        "hears artifacts that are stored": subjects.ARTIFACT_ALL, "hears artifacts on their way": subjects.PUT_ALL,
-        "hears questions of clients": subjects.FATE_ALL, "hears what sessions tell each other": subjects.INNER_ALL,
-        "hears questions of owners": subjects.OWN_ALL,
-        "hears what is told to the owners of sessions": subjects.owned("*", subjects.ALL),
-        "serves history to a session's owner in a moderator's place": subjects.owned("*", subjects.READ_ALL),
-        "serves documents to a session's owner in a moderator's place": subjects.owned("*", subjects.DOC_ALL),
-        "serves artifacts to a session's owner in a moderator's place": subjects.owned("*", subjects.GET_ALL),
+        "hears every channel of a session": subjects.post.of(session=sid), "hears all live text": subjects.live.under,
+        "hears the log": subjects.log.under, "hears the log of one session": subjects.log_of(sid),
+        "hears everybody's turns": subjects.work.under, "hears submissions": subjects.inbox.under,
+        "hears replies": subjects.say.under, "hears questions about turns": subjects.check.under,
+        "hears timers": subjects.timer.each, "hears timers fire": subjects.fired.each,
+        "hears what was put aside": subjects.aside.each, "hears announcements": subjects.here.each,
+        "serves history in a moderator's place": subjects.read.each,
+        "serves documents in a moderator's place": subjects.doc.each,
+        "serves artifacts in a moderator's place": subjects.get.each,
+        "hears artifacts that are stored": subjects.artifact.each, "hears artifacts on their way": subjects.put.each,
+        "hears questions of clients": subjects.fate.each, "hears what sessions tell each other": subjects.inner.under,
+        "hears questions of owners": subjects.own.each,
+        "hears what is told to the owners of sessions": subjects.owned(None, subjects.ALL),
+        "serves history to a session's owner in a moderator's place": subjects.owned(None, subjects.read.each),
+        "serves documents to a session's owner in a moderator's place": subjects.owned(None, subjects.doc.each),
+        "serves artifacts to a session's owner in a moderator's place": subjects.owned(None, subjects.get.each),
         "hears the server's events": "$SYS.>", "hears JetStream's advisories": "$JS.EVENT.ADVISORY.>",
         "hears all of JetStream's events": "$JS.EVENT.>", "hears requests to JetStream": "$JS.API.>",
         "hears acknowledgements": "$JS.ACK.>", "hears answers between accounts": "_R_.>",
         "hears who looks for services": "$SRV.>",
     }  # fmt: skip
     if actor.user.role not in channels.MATCHING:
-        rows["hears announcements of experts"] = subjects.here_of(expert.ROLE)
+        rows["hears announcements of experts"] = subjects.here.of(role=expert.ROLE)
     for what, subject in rows.items():
         yield what, subject, ""
 
@@ -112,7 +112,7 @@ def _hears_core(actor: Actor) -> Iterator[tuple[str, str, str]]:
 def _hears_others(actor: Actor) -> Iterator[tuple[str, str, str]]:
     """Turns, and inboxes: where answers to others arrive."""
     for victim in actor.others(accounts.AGENT):
-        yield f"hears the turns of {victim.user}", subjects.work_of(victim.user), ""
+        yield f"hears the turns of {victim.user}", subjects.work.of(queue=victim.user), ""
     for victim in actor.others(accounts.AGENT, accounts.CLIENT, accounts.OWNER, accounts.MODERATOR):
         yield f"hears the inbox of {victim.user}", f"{victim.inbox_prefix}.>", ""
     yield "hears all inboxes by wildcard", "*.>", ""
@@ -146,7 +146,7 @@ def _as_others(actor: Actor) -> Speech:
     if actor.agent:
         mine = _roles(actor.user.account)
         others = [role for role in channels.ACCOUNT_OF_ROLE if role not in mine]
-        yield "announces itself in roles of other accounts", [subjects.here(role, actor.name) for role in others]
+        yield "announces itself in roles of other accounts", [subjects.here(role, actor.name, "") for role in others]
         yield (
             "announces itself with a specification that is not its own",
             [subjects.here(role, actor.name, "0" * 32) for role in mine],

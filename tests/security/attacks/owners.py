@@ -78,7 +78,11 @@ def attacks(actor: Actor) -> Iterator[Attack]:
 def _hearing(actor: Actor, owned: Owned) -> Iterator[Attack]:
     who, sid = owned.owner, owned.sid
     for name in _MINE:
-        post, every, one = subjects.post(sid, name, "said"), subjects.channel_all(name), subjects.channel(sid, name)
+        post, every, one = (
+            subjects.post(sid, name, "said"),
+            subjects.post.of(channel=name),
+            subjects.post.of(session=sid, channel=name),
+        )
         for what, subject in ((f"a session of {who}", one), (f"sessions of {who} among its own", every)):
             yield f"hears posts on {name} of {what}", partial(_posts_among_its_own, actor, owned, subject, post)
         rows = {
@@ -107,7 +111,7 @@ def _speaks(actor: Actor, owned: Owned, post: str) -> Says:
 
 async def _posts_among_its_own(actor: Actor, owned: Owned, subject: str, post: str) -> Verdict:
     """On the subjects of its own account, where it hears one session of its own at least."""
-    _, name, kind = subjects.parse_post(post)
+    _, name, kind = subjects.post.parse(post)
     mine = subjects.post(actor.scene.fresh(), name, kind)
 
     async def to_it(data: bytes) -> None:
@@ -124,7 +128,7 @@ async def _from_the_opening(actor: Actor, owned: Owned) -> Verdict:
     subs = []
     try:
         for name in _MINE:
-            every = subjects.channel_all(name)
+            every = subjects.post.of(channel=name)
             subs.append(await actor.conn.subscribe(every, lambda msg: heard.append(msg.data)))
         for sid, who in ((theirs, owned.owner), (mine, actor.name)):
             await scene.open(sid, turn_timeout_s=0.3, by=who)
@@ -153,16 +157,16 @@ def _live(actor: Actor, owned: Owned) -> Iterator[Attack]:
     if not speaker:
         return
     spoken = subjects.live_owned(on, speaker, who, sid)
-    of_the_owner = ".".join((*subjects.live_all(on).split(".")[:3], "*", subjects.escape(who), "*"))
+    of_the_owner = ".".join((*subjects.live.of(channel=on).split(".")[:3], "*", subjects.escape(who), "*"))
     for what, subject in (
-        (f"sessions of {who} among its own", subjects.live_all(on)),
-        (f"a session of {who}", subjects.live_of(on, sid)),
+        (f"sessions of {who} among its own", subjects.live.of(channel=on)),
+        (f"a session of {who}", subjects.live.of(channel=on, session=sid)),
     ):
         yield f"hears live text of {what}", partial(_live_among_its_own, actor, speaker, subject, spoken)
     for what, subject in (
-        (f"of any owner, that of {who} too", subjects.live_owned(on, "*", "*", "*")),
+        (f"of any owner, that of {who} too", subjects.live_owned.of(channel=on)),
         (f"under the name of {who}", of_the_owner),
-        (f"of one session under the name of {who}", subjects.live_owned(on, "*", who, sid)),
+        (f"of one session under the name of {who}", subjects.live_owned.of(channel=on, owner=who, session=sid)),
     ):
         yield f"hears live text {what}", partial(actor.subscribes, subject)
 
@@ -180,7 +184,7 @@ def _says(actor: Actor, who: str, *at: str) -> Says:
 async def _live_among_its_own(actor: Actor, speaker: str, subject: str, at: str) -> Verdict:
     own = actor.scene.fresh()
     mine = subjects.live_owned(channels.PUBLIC, speaker, actor.name, own)
-    also = subjects.live_of(channels.PUBLIC, own)
+    also = subjects.live.of(channel=channels.PUBLIC, session=own)
     return await actor.overhears([subject, also], _says(actor, speaker, at), _says(actor, speaker, mine))
 
 
@@ -282,7 +286,7 @@ async def _fate(actor: Actor, owned: Owned, sid: str) -> Verdict:
 def _serving(actor: Actor, owned: Owned) -> Iterator[Attack]:
     """Who takes a moderator's place hears the request, and answers it."""
     who = owned.owner
-    rows = (("history", subjects.READ_ALL), ("documents", subjects.DOC_ALL), ("artifacts", subjects.GET_ALL))
+    rows = (("history", subjects.read.each), ("documents", subjects.doc.each), ("artifacts", subjects.get.each))
     for what, every in rows:
         for how, queue in (("", ""), (" in the moderators' group", "moderators")):
             subscribed = partial(actor.subscribes, under(who, every), queue=queue)

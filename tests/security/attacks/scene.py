@@ -223,7 +223,7 @@ class Scene:
         await self.open(self.sid, turn_timeout_s=300.0)
         refusals = []
         for queue in _QUEUES[:2]:
-            subject = subjects.work_of_queue_and_session(queue, self.sid)
+            subject = subjects.work.of(queue=queue, session=self.sid)
             stored = await self.referee.api("STREAM.MSG.GET.WORK", {"last_by_subj": subject})
             work = decode(base64.b64decode(stored["message"]["data"]), Work)
             refusals.append(OpenTurn(queue, work, work.turns[0]))
@@ -289,7 +289,7 @@ class Scene:
             here = Announcement(
                 instance=self.sid, queue=queue, roles=(role,), model="none", family="none", draining=draining
             )
-            await self.referee.publish(subjects.here(role, queue), encode(here), confirm=True)
+            await self.referee.publish(subjects.here(role, queue, ""), encode(here), confirm=True)
 
     async def until_closed(self, sid: str) -> None:
         """Wait until a session is over: its seats are silent. Raises CannotRun."""
@@ -351,7 +351,7 @@ class Scene:
             await streams.erase_session(self.referee, sid)
             if sid != self.sid:
                 await self.referee.api("STREAM.PURGE.LOG", {"filter": subjects.log_of(sid)})
-                await self.referee.api("STREAM.PURGE.INDEX", {"filter": subjects.index("*", "*", sid)})
+                await self.referee.api("STREAM.PURGE.INDEX", {"filter": subjects.index.of(session=sid)})
 
     # -- names
     def beside(self, what: str) -> str:

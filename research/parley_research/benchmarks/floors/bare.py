@@ -116,8 +116,8 @@ class Durable:
         async def echo(msg: Msg) -> None:
             await msg.respond(b"+OK")
 
-        await self._nc.subscribe(subjects.check_lane(LANE), cb=echo)
-        await self._nc.subscribe(subjects.say_lane(LANE), cb=self._receive)
+        await self._nc.subscribe(subjects.check.of(lane=LANE), cb=echo)
+        await self._nc.subscribe(subjects.say.of(lane=LANE), cb=self._receive)
         await self._nc.flush()  # the server knows of them before the worker asks
         return self
 
@@ -127,7 +127,7 @@ class Durable:
         task.add_done_callback(self._tasks.discard)
 
     async def _accept(self, msg: Msg) -> None:
-        sid = subjects.parse_say(msg.subject)[3]
+        sid = subjects.say.parse(msg.subject)[3]
         await self._js.publish(subjects.log(sid, subjects.STEP), msg.data)
         turn = self._turns[sid]
         self._times.append(time.perf_counter() - turn.asked - float(msg.data[ANSWER_CHARS:]))

@@ -43,7 +43,7 @@ async def serve(url: str, credentials_path: str, latency_s: float) -> None:
         await nc.request(subject, _ANSWER + f"{model_s:.9f}".encode(), timeout=60)
 
     async def work(msg: Msg) -> None:
-        sid = subjects.parse_work(msg.subject)[1]
+        sid = subjects.work.parse(msg.subject)[1]
         await asyncio.gather(*(answer(sid) for _ in range(int(msg.data[: msg.data.index(b"\n")]))))
         await nc.publish(msg.reply, b"+ACK")
 

@@ -101,12 +101,12 @@ class Regions:
             ends: dict[str, asyncio.Future[None]] = {}
 
             def hear(msg: Msg) -> None:
-                sid, _, kind = subjects.parse_post(msg.subject)
+                sid, _, kind = subjects.post.parse(msg.subject)
                 if kind == "closed" and sid in ends and not ends[sid].done():
                     assert decode(msg.data, Post).kind == kind
                     ends[sid].set_result(None)
 
-            await connection.subscribe(subjects.channel_all(CONTROL), hear)
+            await connection.subscribe(subjects.post.of(channel=CONTROL), hear)
             asks = Client(connection, OWNER)
             async with asyncio.timeout(_PATIENCE_S):
                 while True:
