@@ -4,7 +4,6 @@ One message an object. The stream keeps the first message of a subject and refus
 overwritten; the same bytes stored twice are stored once. Everybody else asks a moderator (`put`, `get`).
 """
 
-import asyncio
 import json
 from hashlib import sha256
 
@@ -12,7 +11,7 @@ from parley.bus import subjects
 from parley.bus.channels import PUBLIC, stores_on
 from parley.bus.cluster.patience import Patience
 from parley.bus.connection import Connection
-from parley.bus.errors import ArtifactRefused, BusError, Conflict, LocalFault, ModeratorsBusy
+from parley.bus.errors import ArtifactRefused, Conflict, ModeratorsBusy
 from parley.bus.storage import direct
 from parley.bus.streams import ARTIFACTS
 from parley.schemas.artifact import MAX_ARTIFACTS, GetArtifact, GotArtifact, PutArtifact, TakeArtifact
@@ -21,7 +20,6 @@ from parley.schemas.wire import InvalidValue, Undecodable, decode, encode
 
 _GET = f"$JS.API.DIRECT.GET.{ARTIFACTS}"
 _ASK_S = 5.0
-_AGAIN_S = 0.05
 
 
 class Artifacts:
@@ -132,28 +130,17 @@ async def _request(
     connection: Connection, subject: str, body: bytes, patience_s: float, outlasts: bool = False
 ) -> bytes:
     """Ask until somebody answers who is not busy. Raises ArtifactRefused with the moderator's words."""
-    patience = Patience(connection.nc, patience_s, outlasts=outlasts)
-    while True:
-        await patience.connected()
-        fault: BusError = ModeratorsBusy()
+
+    async def ask() -> bytes:
+        data = (await connection.request(subject, body, _ASK_S)).data
         try:
-            data = (await connection.request(subject, body, _ASK_S)).data
-            verdict = _verdict(data)
-            if verdict is None or verdict.verdict == "accepted":
-                return data
-            if verdict.verdict != "busy":
-                raise ArtifactRefused(verdict.why)
-        except (LocalFault, ArtifactRefused):
-            raise
-        except BusError as error:
-            fault = error
-        if patience.over(fault):
-            raise fault
-        await asyncio.sleep(patience.pause_s(_AGAIN_S))
+            said = decode(data, SubmitAnswer)
+        except Undecodable:
+            return data
+        if said.verdict == "busy":
+            raise ModeratorsBusy()
+        if said.verdict != "accepted":
+            raise ArtifactRefused(said.why)
+        return data
 
-
-def _verdict(data: bytes) -> SubmitAnswer | None:
-    try:
-        return decode(data, SubmitAnswer)
-    except Undecodable:
-        return None
+    return await Patience(connection.nc, patience_s, outlasts=outlasts).asked(ask)

@@ -18,7 +18,7 @@ import math
 import re
 import ssl
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, cast
 
 import msgspec
@@ -261,13 +261,27 @@ class Connection:
             self._answers.forget(token)
         return answer_of(subject, answer)
 
+    async def answers(self, subject: str, body: object, each_s: float) -> AsyncGenerator[Msg, None]:
+        """Ask over core NATS, and give answer after answer. Raises TimeoutError where the next is not there in time."""
+        inbox, answers = self.nc.new_inbox(), asyncio.Queue[Msg]()
+        subscription = await self.nc.hear(inbox, "", answers.put_nowait)
+        try:
+            await self.nc.publish(subject, msgspec.json.encode(body), reply=inbox)
+            while True:
+                async with asyncio.timeout(each_s):
+                    answer = await answers.get()
+                yield answer
+        finally:
+            with contextlib.suppress(Exception):  # the connection may be gone
+                await subscription.unsubscribe()
+
     def question(self) -> RepeatedRequest:
         """A question that is asked until it is answered, by anybody who may answer it. The asker closes it."""
         if self.nc.is_closed:
             raise Closed()
         return RepeatedRequest(self._answers, self._inbox, self._send)
 
-    async def store(
+    def store(
         self,
         subject: str,
         payload: bytes,
@@ -276,8 +290,9 @@ class Connection:
         expected_last: tuple[str, int] | None = None,
         headers: Headers | None = None,
         timeout_s: float = 5.0,
-    ) -> PubAck:
-        """Publish into a stream and wait until it is stored.
+    ) -> Awaitable[PubAck]:
+        """Publish into a stream. The message is on its way when this returns; that it is stored is awaited, at once or
+        later, and costs no task.
 
         Parameters
         ----------
@@ -295,22 +310,6 @@ class Connection:
         RequestTimeout, Disconnected
             It may be stored all the same, even later: repeat it with the same id or expectation.
         """
-        return await self.begin(
-            subject, payload, msg_id=msg_id, expected_last=expected_last, headers=headers, timeout_s=timeout_s
-        )
-
-    def begin(
-        self,
-        subject: str,
-        payload: bytes,
-        *,
-        msg_id: str | None = None,
-        expected_last: tuple[str, int] | None = None,
-        headers: Headers | None = None,
-        timeout_s: float = 5.0,
-    ) -> Awaitable[PubAck]:
-        """`store` in two halves. The message is on its way when this returns; the acknowledgement is awaited later, and
-        raises `store`'s errors. It costs no task."""
         all_headers = dict(headers) if headers else {}
         if msg_id is not None:
             all_headers["Nats-Msg-Id"] = msg_id

@@ -56,7 +56,7 @@ class Log:
             No answer: it may have been stored, or may yet be; read the tail to know.
         """
         headers = {_ROW: _one_line(row)} if row else None
-        ack = await self._connection.begin(
+        ack = await self._connection.store(
             subjects.log(sid, kind), data, headers=headers, expected_last=(subjects.log_of(sid), last_seq)
         )
         return ack.seq

@@ -18,7 +18,7 @@ from parley.bus import subjects
 from parley.bus.channels import ACCOUNT_OF_ROLE, CONTROL
 from parley.bus.cluster.patience import Patience
 from parley.bus.connection import Connection
-from parley.bus.errors import BusError, LocalFault, ModeratorRefused, ModeratorsBusy, PeerFault, UnknownSession
+from parley.bus.errors import ModeratorRefused, ModeratorsBusy, PeerFault, UnknownSession
 from parley.bus.library import Msg, Subscription
 from parley.schemas.expert import expert_of
 from parley.schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts
@@ -244,18 +244,11 @@ class Reader:
         subject = subjects.read(channel, sid)
         if owner:
             subject = subjects.owned(owner, subject)
-        patience = Patience(self._connection.nc, self._patience_s, outlasts=waits)
-        while True:
-            await patience.connected()
-            try:
-                msg = await self._connection.request(subject, encode(ReadPosts(k=k)), 2.0)
-                return _page_of(msg.data)
-            except (LocalFault, ModeratorRefused):
-                raise
-            except BusError as error:
-                if patience.over(error):
-                    raise
-                await asyncio.sleep(patience.pause_s(0.05))
+
+        async def ask() -> Posts:
+            return _page_of((await self._connection.request(subject, encode(ReadPosts(k=k)), 2.0)).data)
+
+        return await Patience(self._connection.nc, self._patience_s, outlasts=waits).asked(ask)
 
 
 def _page_of(data: bytes) -> Posts:

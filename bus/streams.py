@@ -278,7 +278,7 @@ def arm_timer(conn: Connection, sid: str, at_ns: int, msg_id: str) -> Awaitable[
         "Nats-Schedule": "@at " + at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "Nats-Schedule-Target": subjects.fired(sid),
     }
-    return conn.begin(subjects.timer(sid), _DUE, msg_id=msg_id, headers=headers)
+    return conn.store(subjects.timer(sid), _DUE, msg_id=msg_id, headers=headers)
 
 
 async def purge_timers(conn: Connection, sid: str) -> None:

@@ -9,12 +9,17 @@ that nobody serves.
 import asyncio
 import math
 import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from parley.bus.clients.moving import SETTLE_S, MovingClient
-from parley.bus.errors import BusError, NoAnswer
+from parley.bus.errors import ArtifactRefused, BusError, LocalFault, ModeratorRefused, NoAnswer
+
+T = TypeVar("T")
 
 _LOOK_S = 0.1
 _PAUSE_S = 0.25
+_AGAIN_S = 0.05
 
 
 class Patience:
@@ -72,3 +77,16 @@ class Patience:
             if not self._outlasts or client.is_connected or client.is_closed or self.over():
                 return
             await asyncio.sleep(_LOOK_S)
+
+    async def asked(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """What a moderator answers, who is asked again as long as the reason may pass. Raises the last one."""
+        while True:
+            await self.connected()
+            try:
+                return await ask()
+            except (LocalFault, ModeratorRefused, ArtifactRefused):
+                raise
+            except BusError as error:
+                if self.over(error):
+                    raise
+            await asyncio.sleep(self.pause_s(_AGAIN_S))

@@ -14,7 +14,6 @@ file, once no message in it waits, and at the latest when the stream's age limit
 its copy until the servers write their state down: some two minutes.
 """
 
-import asyncio
 import base64
 import contextlib
 import json
@@ -93,30 +92,17 @@ async def _from_leader(connection: Connection, stream: str, body: dict[str, Any]
 
 
 async def _page(connection: Connection, stream: str, subject: str, after: int, count: int) -> list[StoredMessage]:
-    inbox = connection.nc.new_inbox()
-    answers: asyncio.Queue[Msg] = asyncio.Queue()
-
-    async def receive(msg: Msg) -> None:
-        answers.put_nowait(msg)
-
-    sub = await connection.nc.subscribe(inbox, cb=receive)
+    body = {"seq": after + 1, "next_by_subj": subject, "batch": count}
+    page: list[StoredMessage] = []
     try:
-        body = {"seq": after + 1, "next_by_subj": subject, "batch": count}
-        await connection.nc.publish(f"$JS.API.DIRECT.GET.{stream}", json.dumps(body).encode(), reply=inbox)
-        page: list[StoredMessage] = []
-        while True:
-            try:
-                async with asyncio.timeout(_WAIT_S):
-                    msg = await answers.get()
-            except TimeoutError:
-                raise BusError(f"stream {stream} did not answer within {_WAIT_S:g} s") from None
-            message = _parse_answer(stream, msg)
-            if message is None:
-                return page
-            page.append(message)
-    finally:
-        with contextlib.suppress(Exception):
-            await sub.unsubscribe()
+        async with contextlib.aclosing(connection.answers(f"$JS.API.DIRECT.GET.{stream}", body, _WAIT_S)) as answers:
+            async for answer in answers:
+                if (message := _parse_answer(stream, answer)) is None:
+                    break
+                page.append(message)
+    except TimeoutError:
+        raise BusError(f"stream {stream} did not answer within {_WAIT_S:g} s") from None
+    return page
 
 
 def _parse_answer(stream: str, msg: Msg) -> StoredMessage | None:

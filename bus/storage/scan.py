@@ -1,16 +1,13 @@
 """The subjects of a stream's messages in the order in which they were stored, without their bodies. They are read by a
 consumer, which is removed with its reader."""
 
-import asyncio
 import contextlib
-import json
 import secrets
 from collections.abc import Sequence
 from typing import Any, Self
 
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError
-from parley.bus.library import Msg
 
 _FETCH = 256
 _FETCH_S = 5.0
@@ -69,27 +66,16 @@ class Scan:
 
     async def page(self) -> list[tuple[int, str]]:
         """(sequence, subject) of the next messages; empty: there are no more. Raises BusError."""
-        inbox = self._connection.nc.new_inbox()
-        answers: asyncio.Queue[Msg] = asyncio.Queue()
-
-        async def receive(msg: Msg) -> None:
-            answers.put_nowait(msg)
-
-        sub = await self._connection.nc.subscribe(inbox, cb=receive)
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
         page: list[tuple[int, str]] = []
         try:
-            ask = json.dumps({"batch": _FETCH, "no_wait": True}).encode()
-            subject = f"$JS.API.CONSUMER.MSG.NEXT.{self._stream}.{self._name}"
-            await self._connection.nc.publish(subject, ask, reply=inbox)
-            while len(page) < _FETCH:
-                async with asyncio.timeout(_FETCH_S):
-                    msg = await answers.get()
-                if not msg.reply:  # a status message: there are no more
-                    return page
-                page.append((int(msg.reply.split(".")[-4]), msg.subject))
-            return page
+            asked = self._connection.answers(subject, {"batch": _FETCH, "no_wait": True}, _FETCH_S)
+            async with contextlib.aclosing(asked) as answers:
+                async for msg in answers:
+                    if msg.reply:
+                        page.append((int(msg.reply.split(".")[-4]), msg.subject))
+                    if not msg.reply or len(page) == _FETCH:  # a status message: there are no more
+                        break
         except TimeoutError:
             raise BusError(f"stream {self._stream} did not list its messages within {_FETCH_S:g} s") from None
-        finally:
-            with contextlib.suppress(Exception):
-                await sub.unsubscribe()
+        return page

@@ -269,7 +269,7 @@ class Effects:
     ) -> Awaitable[Any]:
         """Send from one session to another, through INNER."""
         headers = spans.session_headers(session) if session is not None and session.opened.trace else {}
-        return self._connection.begin(subjects.inner(sid, to), encode(message), msg_id=msg_id, headers=headers)
+        return self._connection.store(subjects.inner(sid, to), encode(message), msg_id=msg_id, headers=headers)
 
     def _send_in_lane(self, session: Session, sending: briefing.Sending, reissued: bool) -> Awaitable[Any] | None:
         """Send a WORK message, or let it wait for its owner's next place on the queue (None)."""
@@ -292,8 +292,8 @@ class Effects:
         headers = spans.work_headers(session, work.round) if session.opened.trace else {}
         subject, data = subjects.work(sending.queue, sid, sending.number), encode(work)
         if not reissued:
-            return self._connection.begin(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
-        return _unless_there(self._connection.begin(subject, data, expected_last=(subject, 0), headers=headers))
+            return self._connection.store(subject, data, msg_id=f"{sid}-{sending.number}", headers=headers)
+        return _unless_there(self._connection.store(subject, data, expected_last=(subject, 0), headers=headers))
 
     async def _clear_timer(self, sid: str) -> None:
         with contextlib.suppress(BusError):  # it fires at a closed session then, and is dropped there

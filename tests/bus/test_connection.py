@@ -269,9 +269,8 @@ async def test_compare_and_swap_during_an_outage(bus: Bus, dial: Dial) -> None:
     down, _ = watch(conn)
     bus.server.kill()
     await asyncio.wait_for(down.wait(), 10)
-    late = asyncio.create_task(
-        conn.store(subjects.log("late", subjects.STEP), b"1", expected_last=(subjects.log_of("late"), 0), timeout_s=20)
-    )
+    expected = (subjects.log_of("late"), 0)
+    late = conn.store(subjects.log("late", subjects.STEP), b"1", expected_last=expected, timeout_s=20)
     bus.server.restart()
     assert (await late).duplicate is False
     assert await stored(conn, "late") == 1
