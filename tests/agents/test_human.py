@@ -29,7 +29,7 @@ from parley.schemas.protocols.consensus import BallotBrief, Offered, Position, S
 from parley.schemas.session import Document
 from parley.schemas.voting import ApprovalBallot, RankBallot, Ruling, ScoreBallot
 from parley.schemas.wire import decode, encode
-from parley.web.page.turn_fields import fields_of
+from parley.web.page.form_fields import fields_of
 
 SECOND = 1_000_000_000
 ME = Identity(team="pro", team_name="Pro", position=1, stance="for it")

@@ -142,9 +142,9 @@ def test_queues_say_what_waits_where_that_is_known() -> None:
     there = Workers(workers=(worker("a"), worker("b")), experts=(), listening_s=60)
     health = Health(waiting={"a": 3}, missing=(Lack(what="no key", mend="set X"),))
     found = seen(there, health)
-    assert [w.waiting for w in found.workers] == [3, 0] and found.missing == health.missing and found.looked
+    assert found.waiting == {"a": 3} and found.missing == health.missing and found.looked
     bare = seen(there, None)
-    assert [w.waiting for w in bare.workers] == [None, None] and not bare.looked
+    assert bare.waiting is None and not bare.looked
 
 
 async def test_one_look_serves_all_who_ask_and_a_fault_is_no_end() -> None:

@@ -32,7 +32,7 @@ from parley.web.mcp.tools import Tools
 from parley.web.openai.history import read
 from parley.web.openai.requests import parse_request
 from parley.web.page import starting
-from parley.web.page.start_forms import options as form
+from parley.web.page.form_fields import options as form
 
 TEXT = "Tea or coffee?"
 

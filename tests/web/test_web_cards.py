@@ -19,9 +19,9 @@ from parley.client.view.passages import Marked, number_of, passages
 from parley.schemas.protocols.consensus import Offered, Position, SignBrief
 from parley.schemas.session import Document
 from parley.schemas.text import stands_in
-from parley.web.page.shapes import HumanField, PageSession
+from parley.web.page.form_fields import fields_of, turn_request_text
+from parley.web.page.shapes import FormField, PageSession
 from parley.web.page.snapshot import session
-from parley.web.page.turn_fields import fields_of, turn_request_text
 
 LOGS = {f"{p.parent.name}-{p.stem}": p for p in sorted(Path("tests/old_logs").glob("*/*.jsonl")) if p.stem != "breaker"}
 """Of every protocol that a client may start."""
@@ -115,7 +115,7 @@ def shown(protocol: str, kind: str, own: Any = None) -> Shown:
     return msgspec.structs.replace(least, own=own, brief=msgspec.structs.replace(least.brief, **given))
 
 
-def filled(field: HumanField) -> Any:
+def filled(field: FormField) -> Any:
     """What somebody may fill in."""
     match field.kind:
         case "choice":
@@ -160,7 +160,7 @@ def test_what_was_said_before_stands_there_and_why_it_changed_does_not() -> None
     assert (found["change"].default, found["change_reason"].default) == ("kept", "")
 
 
-def signing(brief: SignBrief) -> dict[str, HumanField]:
+def signing(brief: SignBrief) -> dict[str, FormField]:
     """The fields of a turn to sign."""
     turn = msgspec.structs.replace(shown("consensus", "sign"), brief=brief)
     return {f.name: f for f in fields_of(turn)}

@@ -11,9 +11,9 @@ from starlette.routing import Route
 from parley.web.app import STATIC, Door
 from parley.web.offered_models import Offers
 from parley.web.page import people, reading, starting
+from parley.web.page.form_fields import offers
 from parley.web.page.hub import hub
 from parley.web.page.seats import seats
-from parley.web.page.start_forms import offers
 
 _PAGES = ("/", "/new", "/inbox", "/agents", "/compare", "/s/{sid}", "/s/{sid}/documents/{number}")
 _Answer = Callable[[Request], Awaitable[Response]]

@@ -21,22 +21,19 @@ from parley.schemas.wire import InvalidValue
 from parley.web.app import client_of, principal_of, shared_of
 from parley.web.errors import JsonResponse
 from parley.web.health import Health, ModelHealth
-from parley.web.page.messages import (
+from parley.web.page.reading_requests import body_of, hub_of, may_take, seats_of, sid_of
+from parley.web.page.shapes import (
     Agents,
-    Bus,
     Cancel,
     Decide,
     Done,
     Expert,
     Fork,
     GiveFeedback,
-    Inbox,
-    LiveWorker,
     Model,
     SeatReply,
     SitDown,
 )
-from parley.web.page.reading_requests import body_of, hub_of, may_take, seats_of, sid_of
 from parley.web.program_sessions import acted_on
 
 MOST_REASON = 2_000
@@ -123,12 +120,12 @@ async def fork(request: Request) -> Response:
 
 async def inbox(request: Request) -> Response:
     """Everything that waits for a human."""
-    return JsonResponse(Inbox(items=tuple(await questions.waiting(await client_of(request)))))
+    return JsonResponse({"items": await questions.waiting(await client_of(request))})
 
 
 async def bus(request: Request) -> Response:
     """What the servers lack just now. Nobody is asked for it: the connection knows."""
-    return JsonResponse(Bus(lacking=(await client_of(request)).bus_lacking))
+    return JsonResponse({"lacking": (await client_of(request)).bus_lacking})
 
 
 async def agents(request: Request) -> Response:
@@ -141,41 +138,21 @@ async def agents(request: Request) -> Response:
 
 def seen(presence: Workers, health: Health | None) -> Agents:
     """Workers, experts and models, as a moderator has heard of them. `health`: what was found where it was looked."""
-    waiting = health.waiting if health is not None else None
-    workers = tuple(_worker(w, waiting) for w in presence.workers)
+    found = health or Health()
     shipped = {spec.id: spec.deliberation.claim for spec in builtin()}
-    experts = tuple(
-        Expert(
-            id=e.id,
-            name=e.name,
-            version=e.version,
-            general=e.general,
-            about=shipped.get(e.id, e.category),
-            queue=queue_of(e.id),
-        )
+    experts = (
+        Expert(id=e.id, name=e.name, version=e.version, general=e.general, about=shipped.get(e.id, e.category),
+               queue=queue_of(e.id))
         for e in presence.experts
-    )
-    models_here = models(presence.workers, health.models if health is not None else {})
+    )  # fmt: skip
     return Agents(
         heard=presence.heard,
-        workers=workers,
-        experts=experts,
-        models=models_here,
-        missing=health.missing if health else (),
+        workers=tuple(presence.workers),
+        waiting=found.waiting,
+        experts=tuple(experts),
+        models=models(presence.workers, found.models),
+        missing=found.missing,
         looked=health is not None,
-    )
-
-
-def _worker(w: Announcement, waiting: Mapping[str, int] | None) -> LiveWorker:
-    return LiveWorker(
-        queue=w.queue,
-        role=w.roles[0],
-        model=w.model,
-        family=w.family,
-        copies=w.copies or 1,
-        room=w.room,
-        metered=w.metered,
-        waiting=None if waiting is None else waiting.get(w.queue, 0),
     )
 
 

@@ -14,8 +14,8 @@ from parley.agents.worker import HANDED_BACK
 from parley.client.errors import BadInput
 from parley.client.text import hung
 from parley.schemas.wire import Undecodable, decode, encode
+from parley.web.page.form_fields import fields_of, turn_request_text
 from parley.web.page.shapes import HumanTurn
-from parley.web.page.turn_fields import fields_of, turn_request_text
 
 MOST_PROMPT = 400_000
 """Characters of what a turn shows."""

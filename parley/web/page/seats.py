@@ -24,9 +24,8 @@ from parley.schemas.post import CLOSED
 from parley.schemas.session import human_queue
 from parley.schemas.turn import Sit
 from parley.web.page.feed import Feed
-from parley.web.page.messages import SeatToTake
 from parley.web.page.person import PagePerson
-from parley.web.page.shapes import HumanTurn
+from parley.web.page.shapes import HumanTurn, SeatToTake
 from parley.web.principals import LOCAL, Principal
 
 ROOM = 32

@@ -6,7 +6,7 @@ with the same shell (static/index.html).
 | route | takes | gives |
 |---|---|---|
 | GET /api/me | | Me |
-| GET /api/limits | | LimitsUsed |
+| GET /api/limits | | `limits`: LimitUse of each; none where who asks opens no sessions |
 | GET /api/sessions | `q`, `ended`, `protocol`, `sure`, `usd`, `since` (ms), `before`, `limit` | SessionList |
 | POST /api/sessions | multipart: `request` (JSON), any number of files `evidence` | `session`: its id, 201 |
 | POST /api/estimate | the same | Estimated |
@@ -19,17 +19,14 @@ with the same shell (static/index.html).
 | POST /api/sessions/{sid}/what-if | WhatIfAsked | WhatIf |
 | GET /api/sessions/{sid}/export/{form} | form: `record`, `html`, `json`; `everything=1` | a file |
 | POST /api/sessions/{sid}/decide | Decide: an open item, or an override such as the lead | Done |
-| GET /api/inbox | | Inbox |
-| GET /api/bus | | Bus |
+| GET /api/inbox | | `items`: what waits for a human, the most urgent first |
+| GET /api/bus | | `lacking`: what its servers lack, so that nothing is stored; empty: nothing that is known of |
 | GET /api/agents | owners only | Agents |
 | POST /api/sessions/{sid}/seats/{seat}/sit | SitDown | Done |
 | POST /api/sessions/{sid}/seats/{seat}/leave | | Done |
 | POST /api/sessions/{sid}/seats/{seat}/reply | SeatReply | Done |
 | POST /api/sessions/{sid}/feedback | GiveFeedback: of a closed session, right or wrong | Done |
 | POST /api/sessions/{sid}/fork | Fork: of a closed session of one's own | `session`: its id, 201 |
-
-The documents that a page sends, and the answers to them, stand in `asked.py`, those of a session, of lists and of
-streams here.
 
 An error is `{"error": {"field", "message"}}` (parley.web.errors).
 
@@ -66,6 +63,9 @@ import msgspec
 from parley.client.show.session_list import SessionLine
 from parley.client.view.passages import Passage
 from parley.client.view.shapes import PostCard, SessionView
+from parley.coordinator.estimate import Amount
+from parley.schemas.presence import Announcement
+from parley.web.health import Lack
 
 
 class SessionList(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,22 +119,23 @@ class HumanTurn(msgspec.Struct, frozen=True, kw_only=True):
     """The session's."""
     prompt: str
     """All that the seat is shown, as the terminal shows it."""
-    fields: tuple["HumanField", ...] = ()
+    fields: tuple["FormField", ...] = ()
     """What is to be filled in, in this order."""
     error: str = ""
     """Why the last attempt was not accepted."""
 
 
-class HumanField(msgspec.Struct, frozen=True, kw_only=True):
-    """One field of a reply."""
+class FormField(msgspec.Struct, frozen=True, kw_only=True):
+    """One field of a form: a setting of a protocol, or a part of a reply."""
 
     name: str
-    label: str
+    label: str = ""
+    """Empty: its name in words."""
     kind: Literal["text", "long", "integer", "number", "switch", "choice", "list", "pairs", "group", "rows"]
     """`list`: one value a line; `pairs`: `name = value` a line; `group`: an object; `rows`: a list of objects."""
     item: Literal["text", "integer", "number"] = "text"
     """What a value of a choice, a list or of pairs is."""
-    required: bool = True
+    required: bool = False
     default: Any = None
     choices: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
@@ -144,8 +145,12 @@ class HumanField(msgspec.Struct, frozen=True, kw_only=True):
     least: float | None = None
     most: float | None = None
     help: str = ""
-    fields: tuple["HumanField", ...] = ()
+    fields: tuple["FormField", ...] = ()
     """Of a group, and of each row."""
+    common: bool = False
+    """A setting that has an option of its own on the command line: the form of a new session has these alone."""
+    replayable: bool = True
+    """False: a setting that acts before the first event, so no what-if changes with it."""
 
 
 class PageSession(SessionView, kw_only=True):
@@ -197,3 +202,189 @@ class EndEvent(msgspec.Struct, frozen=True, kw_only=True):
     session: str
     why: str = ""
     """Empty: the session is closed; else why nothing more comes."""
+
+
+# -- what a page asks and sends, and what it is answered
+class ProtocolOffer(msgspec.Struct, frozen=True, kw_only=True):
+    """A protocol that may be started."""
+
+    name: str
+    about: str
+    """How its sessions go, in a sentence or two."""
+    roles: tuple[str, ...] = ()
+    """Of its seats: a person may take those."""
+    readers: tuple[str, ...] = ()
+    """Roles whose seats get the evidence."""
+    dealt: str = ""
+    """Who gets which document, in a sentence."""
+    panel: str = ""
+    """The setting that says how many argue; empty: the protocol has none."""
+    panel_size: int = 0
+    """How many where nothing is said."""
+    round_name: str = "Round"
+    settings: tuple["FormField", ...] = ()
+
+
+class SeatToTake(msgspec.Struct, frozen=True, kw_only=True):
+    """A seat that this principal may sit on."""
+
+    seat: str
+    role: str
+
+
+class Me(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks, and what it may do."""
+
+    name: str
+    user: str
+    """Of the bus."""
+    operates: bool
+    """It sees all sessions of the tenant, their logs and the agents."""
+    can: tuple[str, ...] = ()
+    """Of: act (open, cancel, decide), feedback, fork, sit, export, what-if."""
+    default_protocol: str
+    protocols: tuple[ProtocolOffer, ...]
+    options: tuple["FormField", ...] = ()
+    """What a session of any protocol takes besides."""
+    seats: tuple[SeatToTake, ...] = ()
+    packages: tuple[str, ...] = ()
+    """How names of packages' seats begin; people read what comes behind that."""
+    limits: dict[str, int] = {}
+    """question (characters), document (characters), evidence (characters), upload (bytes)."""
+
+
+class Estimated(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session may come to."""
+
+    words: tuple[str, ...]
+    """The same in lines."""
+    likely: Amount
+    most: Amount | None
+    """None: not known before the task has chosen its experts."""
+    rounds: int
+    unpriced: bool = False
+    """Of some of the models no price is known: they are counted as free."""
+    shortfall: str = ""
+    """Why the budget does not hold one round; empty: it does."""
+
+
+class Cancel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """End it before its protocol does."""
+
+    reason: str = ""
+
+
+class Decide(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Answer an open item, or decide what may be decided unasked."""
+
+    item: str
+    choice: str
+    note: str = ""
+
+
+class GiveFeedback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Whether a closed session's result is right."""
+
+    right: bool
+    answer: str = ""
+    """What would have been right."""
+    note: str = ""
+
+
+class Fork(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A new session that carries the record of a closed one on."""
+
+    round: int | None = None
+    """The round after which it goes on by itself; None: the last whole one."""
+    settings: dict[str, Any] = {}
+    """Those of its protocol that are to change."""
+    budget: dict[str, float | None] = {}
+    """For what it does itself; empty: the limits of the record's session, anew."""
+
+
+class SitDown(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Take a seat."""
+
+    seconds: float = 300.0
+    then: Literal["agent", "miss", "wait"] = "agent"
+    """When the time of a turn is over."""
+
+
+class SeatReply(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a person says in a turn."""
+
+    turn: str
+    body: dict[str, Any]
+
+
+class Done(msgspec.Struct, frozen=True, kw_only=True):
+    """It was done."""
+
+    ok: bool = True
+    message: str = ""
+
+
+class WhatIfAsked(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The session's own settings, changed."""
+
+    settings: dict[str, Any]
+
+
+class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
+    """The recorded events under other settings."""
+
+    settings: dict[str, Any]
+    parts_at: int | None
+    """The transition at which the runs part; None: they never do, within the record."""
+    round: int | None = None
+    """The round in which they part."""
+    how: str
+    stop: str = ""
+    """The stop reason that this run reaches; empty: none within the record."""
+    stop_words: str = ""
+    answer: str = ""
+    """What it would have answered, where the record carries it."""
+    saved_tokens: int | None = None
+    """None: it does not end earlier."""
+    saved_cost_usd: float | None = None
+    words: tuple[str, ...] = ()
+
+
+class Expert(msgspec.Struct, frozen=True, kw_only=True):
+    """An expert that was announced."""
+
+    id: str
+    name: str = ""
+    version: str = ""
+    general: bool = False
+    """It takes what nobody else does."""
+    about: str = ""
+    """What it is for, in a sentence."""
+    queue: str = ""
+    """That its workers serve."""
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that answers for queues."""
+
+    model: str
+    family: str = ""
+    queues: tuple[str, ...] = ()
+    health: Literal["ok", "warning", "failed", "unknown"] = "unknown"
+    words: str = ""
+
+
+class Agents(msgspec.Struct, frozen=True, kw_only=True):
+    """Who is there."""
+
+    heard: bool
+    """A moderator has listened for long enough to know all."""
+    workers: tuple[Announcement, ...] = ()
+    waiting: dict[str, int] | None = None
+    """Queue -> turns that no worker has yet; None: not known."""
+    experts: tuple[Expert, ...] = ()
+    models: tuple[Model, ...] = ()
+    missing: tuple[Lack, ...] = ()
+    """What `parley doctor` says is missing on the machine of the gateway."""
+    looked: bool = False
+    """Whether the models' health is what `parley doctor` finds; else it is what their workers announce."""

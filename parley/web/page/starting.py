@@ -1,14 +1,12 @@
 """Starting sessions from a page: who asks and what it may start, what it may come to, and the opening."""
 
 import asyncio
-import contextlib
 import errno
 import tempfile
-from collections.abc import AsyncIterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from starlette.datastructures import FormData, UploadFile
+from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,7 +15,7 @@ from parley.client.errors import BadInput, NotAllowed
 from parley.client.opening import known_protocol, opening_of, read_evidence, spelling
 from parley.client.protocols import panel_setup
 from parley.client.setup.options import Door
-from parley.coordinator.estimate import Amount, Estimate
+from parley.coordinator.estimate import Estimate
 from parley.observability import caller
 from parley.schemas.packages import prefixes
 from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, MAX_QUESTION, OpenSession
@@ -26,11 +24,11 @@ from parley.web.app import client_of, principal_of
 from parley.web.errors import JsonResponse
 from parley.web.guard import UPLOAD
 from parley.web.offered_models import Offers
-from parley.web.page.messages import EstimateAmount, Estimated, LimitsUsed, Me
+from parley.web.page.form_fields import offers, options, stands
 from parley.web.page.reading import can
 from parley.web.page.reading_requests import MOST_JSON, body_of, document, may_take
 from parley.web.page.seats import to_take
-from parley.web.page.start_forms import offers, options, stands
+from parley.web.page.shapes import Estimated, Me
 
 MOST_FILES = 2_000
 WAIT_S = 300.0
@@ -62,7 +60,7 @@ async def me(request: Request) -> Response:
 async def limits(request: Request) -> Response:
     """What who asks has used of its limits."""
     opens = "act" in can(request)
-    return JsonResponse(LimitsUsed(limits=await (await client_of(request)).limits() if opens else ()))
+    return JsonResponse({"limits": await (await client_of(request)).limits() if opens else ()})
 
 
 async def start(request: Request) -> Response:
@@ -89,16 +87,12 @@ def _estimated(figures: Estimate) -> Estimated:
     priced = (s.usd_per_million_input + s.usd_per_million_output for s in figures.seats if s.metered)
     return Estimated(
         words=tuple(estimate.estimate_lines(figures)),
-        likely=_amount(figures.likely),
-        most=None if figures.work is not None else _amount(figures.most),
+        likely=figures.likely,
+        most=None if figures.work is not None else figures.most,
         rounds=figures.rounds,
         shortfall=figures.shortfall,
         unpriced=not all(priced),
     )
-
-
-def _amount(a: Amount) -> EstimateAmount:
-    return EstimateAmount(turns=a.turns, calls=a.calls, tokens=a.tokens, cost_usd=a.cost_usd)
 
 
 # -- what was sent
@@ -108,7 +102,7 @@ async def _opening(request: Request) -> OpenSession:
     """The session that a body asks for. Raises BadInput, TooLarge."""
     if not request.headers.get("content-type", "").startswith("multipart/form-data"):
         return await _checked(request, await body_of(request, dict[str, Any]), None)
-    async with _form(request) as form:
+    async with request.form(max_files=MOST_FILES, max_fields=8, max_part_size=MOST_JSON) as form:
         text = form.get("request")
         if not isinstance(text, str):
             raise BadInput("request", "wanted is a field `request` with the session as JSON")
@@ -124,13 +118,6 @@ async def _opening(request: Request) -> OpenSession:
                 return await _checked(request, asked, Path(folder))
             except BadInput as error:
                 raise BadInput(error.field, error.why.replace(folder, "what was sent")) from None
-
-
-@contextlib.asynccontextmanager
-async def _form(request: Request) -> AsyncIterator[FormData]:
-    form = request.form(max_files=MOST_FILES, max_fields=8, max_part_size=MOST_JSON)
-    async with form as fields:
-        yield fields
 
 
 def safe_relative_path(name: str) -> PurePosixPath:

@@ -39,7 +39,8 @@ function shown(found) {
   const model = new Map(found.models.flatMap((one) => one.queues.map((queue) => [queue, one])));
   const experts = new Set(found.experts.map((one) => one.queue));
   const others = found.workers.filter((one) => !experts.has(one.queue));
-  const load = (one) => [one?.copies ?? 0, one?.room ?? "–", one?.waiting ?? "not known"];
+  const waiting = (one) => (found.waiting ? (found.waiting[one.queue] ?? 0) : "not known");
+  const load = (one) => [one ? (one.copies ?? 1) : 0, one?.room ?? "–", one ? waiting(one) : "not known"];
   const sick = found.models.filter((one) => one.health !== "ok").length;
   const summary = [
     count(found.models.length, "model"),
@@ -83,7 +84,7 @@ function shown(found) {
     part(
       "Other workers",
       ["Queue", "Health", "Role", "Model", "Copies", "Turns at once", "Waiting turns"],
-      others.map((one) => [one.queue, health(model.get(one.queue)), named(one.role), one.model, ...load(one)]),
+      others.map((one) => [one.queue, health(model.get(one.queue)), named(one.roles[0]), one.model, ...load(one)]),
       "No other worker is alive.",
     ),
   ];
