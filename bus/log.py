@@ -63,7 +63,7 @@ class Log:
 
     async def read(self, sid: str, after: int = 0, *, kind: str = "") -> list[Stored]:
         """Everything of one session, or what is of one kind, behind sequence `after`, in order."""
-        of_session = subjects.log(sid, kind) if kind else subjects.log_of(sid)
+        of_session = subjects.log.of(session=sid, kind=kind or None)
         first = _stored(await direct.following(self._connection, LOG, of_session, after))
         if first is None:
             return []
@@ -83,14 +83,14 @@ class Log:
         """Overwrite and remove a session's messages: all, or those before sequence `before`."""
         await erase(self._connection, LOG, subjects.log_of(sid), before)
 
-    async def last(self, sid: str, kind: str = "*") -> Stored | None:
+    async def last(self, sid: str, kind: str | None = None) -> Stored | None:
         """The last entry of a session's last message, of one kind if one is named; None if there is none."""
         stored = await self._last(sid, kind)
         return None if stored is None else Stored(stored.seq, stored.kind, unpack(stored.data)[-1])
 
-    async def _last(self, sid: str, kind: str) -> Stored | None:
+    async def _last(self, sid: str, kind: str | None) -> Stored | None:
         """The last message of a session, packed as it is stored."""
-        return _stored(await direct.last(self._connection, LOG, subjects.log(sid, kind)))
+        return _stored(await direct.last(self._connection, LOG, subjects.log.of(session=sid, kind=kind)))
 
 
 async def waiting(connection: Connection, stream: str, only: str) -> list[str]:

@@ -84,15 +84,13 @@ _WHAT: dict[type, str] = {
 """What a refusal calls a submission; any other is an opening."""
 
 
-def _addressed(subject: str) -> tuple[str, str, str]:
+def _addressed(subject: str) -> tuple[str, ...]:
     """(channel, author, session) of a message on IN, INNER or TIMER."""
     with contextlib.suppress(subjects.BadSubject):
-        return TIMER, TIMER, subjects.fired.parse(subject)[0]
+        return TIMER, TIMER, *subjects.fired.parse(subject)
     with contextlib.suppress(subjects.BadSubject):
-        sender, sid = subjects.inner.parse(subject)
-        return SESSION, sender, sid
-    channel, author, sid = subjects.inbox.parse(subject)
-    return channel, author, sid
+        return SESSION, *subjects.inner.parse(subject)
+    return subjects.inbox.parse(subject)
 
 
 T = TypeVar("T")

@@ -22,7 +22,7 @@ def row(sid: str, status: str = "open", owner: str = "alice", at: int = 1) -> Se
     return SessionRow(session=sid, seq=0, owner=owner, protocol="p", question=status, status=status, opened_ns=at)
 
 
-async def held(connection: Connection, sid: str = "*") -> list[tuple[str, str]]:
+async def held(connection: Connection, sid: str | None = None) -> list[tuple[str, str]]:
     """(subject, status) of every row that the stream holds of a session."""
     found = await direct.batch(connection, INDEX, subjects.index.of(session=sid), 0, 1_000)
     return [(got.subject, decode(got.data, SessionRow).status) for got in found]
