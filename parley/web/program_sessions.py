@@ -21,12 +21,13 @@ from parley.client.follow_up import Earlier
 from parley.client.opened_session import open_session
 from parley.client.opening import opening_of, read_evidence, spelling
 from parley.client.people import inbox
+from parley.client.setup.options import Door
 from parley.client.show.open_items import OpenItem
 from parley.client.text import hung
 from parley.client.view.fold import Fold
 from parley.schemas.post import SessionRow
 from parley.schemas.result import Result
-from parley.schemas.session import EVERYBODY, MAX_QUESTION, SESSION_ID, Document
+from parley.schemas.session import EVERYBODY, MAX_QUESTION, SESSION_ID, Document, OpenSession
 from parley.schemas.wire import InvalidValue
 from parley.web.offered_models import Offers
 from parley.web.verdicts import text_of
@@ -93,17 +94,25 @@ async def earlier(client: Client, sid: str) -> Earlier:
     return follow_up.Earlier(sid=sid, protocol=session.protocol, settings={}, documents=(), background=(found,))
 
 
-async def heard(client: Client, sid: str) -> AsyncGenerator[tuple[str, Fold], None]:
+async def heard(client: Client, sid: str, begun: Fold | None = None) -> AsyncGenerator[tuple[str, Fold], None]:
     """Each post of a session as a text, empty where it says nothing to a reader, and the session after it; from its
-    first post until it is closed, and has its result. Raises UnknownSession."""
-    row = await client.row(sid)
-    if row is None:
-        raise UnknownSession(sid)
-    fold = Fold(sid)
-    fold.runs(row.protocol, {})
-    async with contextlib.aclosing(client.posts(sid, on_live=fold.live)) as posts:
+    first post until it is closed, and has its result. `begun`: the session before its first post, where more is known
+    of it than its row says. Raises UnknownSession."""
+    if begun is None:
+        row = await client.row(sid)
+        if row is None:
+            raise UnknownSession(sid)
+        begun = fold_of(sid, row.protocol)
+    async with contextlib.aclosing(client.posts(sid, on_live=begun.live)) as posts:
         async for post in posts:
-            yield text_of(fold.post(post)), fold
+            yield text_of(begun.post(post)), begun
+
+
+def fold_of(sid: str, protocol: str, settings: Mapping[str, Any] = {}) -> Fold:
+    """A session of which nothing was said yet."""
+    fold = Fold(sid)
+    fold.runs(protocol, settings)
+    return fold
 
 
 async def follow_to_end(
@@ -111,6 +120,7 @@ async def follow_to_end(
     sid: str,
     say: Callable[[str, Fold], Awaitable[None]],
     ask: Callable[[OpenItem], Awaitable[str]],
+    begun: Fold | None = None,
 ) -> Result:
     """Follow a session to its end; its result.
 
@@ -120,6 +130,8 @@ async def follow_to_end(
         Is told each post as a text, and the session after it.
     ask
         Puts an open item to a person, and gives the answer; empty: none, so that its default holds.
+    begun
+        As `heard` takes it.
     """
 
     async def answered(item: OpenItem) -> None:
@@ -129,7 +141,7 @@ async def follow_to_end(
 
     people, fold = dict[str, asyncio.Task[None]](), Fold(sid)
     try:
-        async with contextlib.aclosing(heard(client, sid)) as posts:
+        async with contextlib.aclosing(heard(client, sid, begun)) as posts:
             async for text, fold in posts:
                 await say(text, fold)
                 for item in fold.open_items():
@@ -169,35 +181,62 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
-async def open_text_session(
-    client: Client, offers: Offers, text: str, given: Mapping[str, Any], files: Sequence[SentFile] = ()
-) -> str:
-    """Open what a program asks in a text; the session's id.
+async def asked(
+    client: Client,
+    offers: Offers,
+    question: str,
+    given: Mapping[str, Any],
+    door: Door,
+    read: Callable[[str], ReadEvidence],
+    *,
+    documents: bool,
+) -> OpenSession:
+    """A session as a program or a page asks for it.
 
     Parameters
     ----------
     given
-        Options as tools take them (MCP): `protocol` may be a panel's name, `continues` a finished session.
-    files
-        That came with it, for every seat.
+        Options as the door spells them: `protocol` may be a panel's name, `continues` a finished session.
+    read
+        Reads what comes with the question, in a thread: protocol -> documents.
+    documents
+        Whether something comes with it.
 
     Raises
     ------
     BadInput
-        Names the field, the value and what is allowed. Else as Client.open.
+        Names the field, the value and what is allowed.
     """
     options = dict(given)
     named, sid = options.pop("protocol", None) or "", options.pop("continues", None)
-    before = await earlier(client, sid) if sid else None
+    before = await earlier(client, str(sid)) if sid else None
+    offer = offers.of(named, question, options, documents=documents, before=before)
+    return await asyncio.to_thread(
+        lambda: opening_of(question, options, read(offer.protocol), offer, before=before, door=door)
+    )
+
+
+async def opened(client: Client, opening: OpenSession, door: Door) -> str:
+    """Open it; its id. Who goes away meanwhile has it cancelled. Raises as Client.open, in the door's words."""
+    with spelling(door, opening.protocol):
+        return await open_session(client, opening, root=ROOT)
+
+
+async def open_text_session(
+    client: Client, offers: Offers, text: str, given: Mapping[str, Any], files: Sequence[SentFile] = ()
+) -> str:
+    """Open what a program asks in a text, with files for every seat; the session's id. Raises as `asked` (options are
+    those of tools, MCP) and `opened`."""
     try:
         question, pasted = question_of(text)
     except InvalidValue as error:
         raise BadInput("question", str(error)) from error
-    offer = offers.of(named, question, options, documents=bool(files or pasted), before=before)
-    found = (await asyncio.to_thread(files_for_all, offer.protocol, files)).plus(*pasted)
-    opening = opening_of(question, options, found, offer, before=before, door="mcp")
-    with spelling("mcp", opening.protocol):
-        return await open_session(client, opening, root=ROOT)
+
+    def read(protocol: str) -> ReadEvidence:
+        return files_for_all(protocol, files).plus(*pasted)
+
+    opening = await asked(client, offers, question, given, "mcp", read, documents=bool(files or pasted))
+    return await opened(client, opening, "mcp")
 
 
 def question_of(text: str) -> tuple[str, tuple[Document, ...]]:

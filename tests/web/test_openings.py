@@ -62,14 +62,22 @@ async def _page(given: dict[str, Any], flags: list[str], tmp_path: Path) -> Open
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": sent.read(), "more_body": False}
 
-    scope = {"type": "http", "method": "POST", "headers": headers, "app": served, "path": "/", "query_string": b""}
+    async def nobody(of: object) -> None:
+        """Whoever asks; no bus is there."""
+
+    served.state.shared = SimpleNamespace(pool=SimpleNamespace(client=nobody))
+    scope = {
+        "type": "http", "method": "POST", "headers": headers, "app": served, "path": "/", "query_string": b"",
+        "state": {"principal": None},
+    }  # fmt: skip
     return await starting._opening(Request(scope, receive))
 
 
 async def _mcp(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenSession:
     known = offers_of(plan_of(load(None, _where(tmp_path))))[1]
     tools = Tools(cast("Any", None), known, [tmp_path])
-    return await tools._asked(cast("Parley", None), {"question": TEXT, "projectPath": "evidence", **given})
+    asker = cast("Parley", SimpleNamespace(client=None))
+    return await tools._asked(asker, {"question": TEXT, "projectPath": "evidence", **given})
 
 
 async def _v1(given: dict[str, Any], flags: list[str], tmp_path: Path) -> OpenSession:

@@ -14,8 +14,7 @@ from parley.client import records, what_if
 from parley.client.api import Parley
 from parley.client.errors import BadInput, NotAllowed, Refusal
 from parley.client.evidence import ReadEvidence
-from parley.client.opened_session import open_session
-from parley.client.opening import opening_of, spelling, without_files
+from parley.client.opening import without_files
 from parley.client.protocols import task_setup
 from parley.client.records import Record, record_of
 from parley.client.rendering import documents as rendered
@@ -83,8 +82,7 @@ class Tools:
         with errors():
             parley = await self._who(ctx)
             opening = await self._asked(parley, options)
-            with spelling("mcp", opening.protocol):
-                result = await run(parley, opening, ctx)
+            result = await run(parley.client, opening, ctx)
         return result if isinstance(result, InputRequiredResult) else verdict_of(result, opening.left_out or ())
 
     async def start_debate(self, options: Mapping[str, Any], ctx: Asking) -> Started:
@@ -92,8 +90,7 @@ class Tools:
         with errors():
             parley = await self._who(ctx)
             opening = await self._asked(parley, options)
-            with spelling("mcp", opening.protocol):
-                sid = await open_session(parley.client, opening, root=program_sessions.ROOT)
+            sid = await program_sessions.opened(parley.client, opening, "mcp")
         left_out = list(opening.left_out or ())
         return Started(session=sid, protocol=opening.protocol, transcript=transcript_uri(sid), left_out=left_out)
 
@@ -238,10 +235,10 @@ class Tools:
                 documents = documents.plus(program_sessions.document(_CONTEXT, context))
         except InvalidValue as error:
             raise BadInput("context", str(error)) from error
-        sid, named = given.pop("continues", None), given.pop("protocol", None) or ""
-        before = await program_sessions.earlier(parley.client, sid) if sid else None
-        offer = self._offers.of(named, question or "", given, documents=bool(documents.documents), before=before)
-        return opening_of(question or "", given, documents, offer, before=before, door="mcp")
+        return await program_sessions.asked(
+            parley.client, self._offers, question or "", given, "mcp", lambda _: documents,
+            documents=bool(documents.documents),
+        )  # fmt: skip
 
 
 def settings_of(iterations: int | None, threshold: float | None) -> dict[str, Any]:

@@ -13,9 +13,7 @@ from starlette.types import Receive, Scope, Send
 from parley.bus.errors import BusError, UnknownSession
 from parley.client.client import Client
 from parley.client.errors import BadInput, ParleyError
-from parley.client.opened_session import leave, open_session
-from parley.client.opening import spelling
-from parley.client.view.fold import Fold
+from parley.client.opened_session import leave
 from parley.schemas.result import Result
 from parley.schemas.wire import SchemaError
 from parley.web import program_sessions, verdicts
@@ -47,11 +45,10 @@ class Running:
 
     async def said(self) -> AsyncGenerator[str, None]:
         """What is said, a text for each post, until it is closed; `result` is there then."""
-        fold = Fold(self.sid)
-        fold.runs(self.wanted.offer.protocol, {})
-        async with contextlib.aclosing(self.client.posts(self.sid)) as posts:
-            async for post in posts:
-                if text := verdicts.text_of(fold.post(post)):
+        fold = program_sessions.fold_of(self.sid, self.wanted.offer.protocol)
+        async with contextlib.aclosing(program_sessions.heard(self.client, self.sid, fold)) as texts:
+            async for text, _ in texts:
+                if text:
                     yield text
         if fold.result is not None and compares(fold.protocol):
             with contextlib.suppress(ParleyError, BusError, SchemaError):  # the result is there, and is told without it
@@ -100,8 +97,7 @@ async def start_request(client: Client, wanted: ChatRequest) -> Running:
         message = f"the earlier session {wanted.continues} cannot be followed up: {error}"
         raise ApiError(message, param=f"{OWN}.continues", code="session_not_found") from error
     opening = await asyncio.to_thread(wanted.opening, before)
-    with spelling("v1", opening.protocol):
-        sid = await open_session(client, opening, root=program_sessions.ROOT)
+    sid = await program_sessions.opened(client, opening, "v1")
     return Running(client, sid, msgspec.structs.replace(wanted, left_out=opening.left_out or ()))
 
 

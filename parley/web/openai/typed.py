@@ -13,8 +13,8 @@ import jsonschema
 import msgspec
 
 from parley.client.client import Client
-from parley.client.opened_session import leave, open_session
-from parley.client.opening import Offer, opening_of, spelling
+from parley.client.opened_session import leave
+from parley.client.opening import Offer, opening_of
 from parley.client.protocols import lone_setup
 from parley.schemas.result import Result, ResultUsage
 from parley.web import program_sessions, verdicts
@@ -95,9 +95,8 @@ async def stated(client: Client, result: Result, form: Form) -> Stated:
     sid = ""
     for _ in range(_TRIES):
         question = _ASKED if not sid else f"{_ASKED}\n\nThe value before was refused: {fault}"
-        with spelling("v1", protocol):
-            opening = opening_of(question, {}, documents, Offer(protocol=protocol), door="v1")
-            sid = await open_session(client, opening, root=program_sessions.ROOT)
+        opening = opening_of(question, {}, documents, Offer(protocol=protocol), door="v1")
+        sid = await program_sessions.opened(client, opening, "v1")
         try:
             ended = await client.result(sid)
         except asyncio.CancelledError:

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from parley.client import estimate
 from parley.client.errors import BadInput, NotAllowed
-from parley.client.opening import known_protocol, opening_of, read_evidence, spelling
+from parley.client.opening import known_protocol, read_evidence, spelling
 from parley.client.protocols import panel_setup
 from parley.client.setup.options import Door
 from parley.coordinator.estimate import Estimate
@@ -146,20 +146,15 @@ def _kept(path: Path, file: UploadFile) -> None:
 
 async def _checked(request: Request, asked: dict[str, Any], evidence: Path | None) -> OpenSession:
     given = {name: value for name, value in asked.items() if name != "question"}
-    question, protocol = asked.get("question"), str(given.pop("protocol", None) or "")
+    question, protocol = asked.get("question"), str(given.get("protocol") or "")
     if given.get("humans"):
         given.setdefault("wait_for_human", WAIT_S)
     if not isinstance(question, str):
         raise BadInput("question", f"question: got {question!r}, expected text")
     if protocol:
         known_protocol(protocol)  # a saved panel is for programs
-    continues = given.pop("continues", None)
-    before = await program_sessions.earlier(await client_of(request), str(continues)) if continues else None
-    known: Offers = request.app.state.offers
-    offer = known.of(protocol, question, given, documents=evidence is not None, before=before)
-
-    def opening() -> OpenSession:
-        documents = read_evidence(offer.protocol, evidence)
-        return opening_of(question, given, documents, offer, before=before, door=DOOR)
-
-    return await asyncio.to_thread(opening)
+    client, known = await client_of(request), request.app.state.offers
+    return await program_sessions.asked(
+        client, known, question, {**given, "protocol": protocol}, DOOR, lambda of: read_evidence(of, evidence),
+        documents=evidence is not None,
+    )  # fmt: skip
