@@ -43,12 +43,6 @@ def serve(
     ] = None,
     panels: Panels = None,
     roots: Roots = None,
-    on_disconnect: Annotated[
-        str,
-        typer.Option(
-            metavar="cancel|leave", help="What happens to a session if the program that waits for it goes away."
-        ),
-    ] = "cancel",
     door: Annotated[
         list[str] | None,
         typer.Option(
@@ -92,7 +86,6 @@ def serve(
         secure=secure,
         panels=panels,
         roots=tuple(roots or ()),
-        on_disconnect=on_disconnect,
         doors=tuple(door or ()),
         metrics_host=metrics_host,
         metrics_port=metrics_port,

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 import uvicorn
@@ -41,7 +41,6 @@ from parley.stack.lease import OWNER, default_state, read_running
 from parley.web.app import LOOPBACK, Config, build
 from parley.web.doors import DoorOptions, doors
 from parley.web.heads import BoundedHeads
-from parley.web.openai.running import OnDisconnect
 from parley.web.page.seats import seat_of, seats_in
 from parley.web.principals import COOKIE_KEY, SERVED, Principals, carried_key, cookie_key
 
@@ -77,8 +76,6 @@ class Serve(msgspec.Struct, frozen=True, kw_only=True):
     """Folder of saved panel files, which programs may ask for by name."""
     roots: tuple[Path, ...] = ()
     """Folders that programs may have read as a project."""
-    on_disconnect: str = "cancel"
-    """Whether a program that goes away while it waits cancels its session: cancel or leave."""
     doors: tuple[str, ...] = ()
     """Further doors, beside those of the settings."""
     metrics_host: str = "127.0.0.1"
@@ -109,7 +106,6 @@ def serve(wanted: Serve) -> int:
     options = DoorOptions(
         offers=offers,
         roots=tuple(map(root_of, wanted.roots)),
-        on_disconnect=on_disconnect_of(wanted.on_disconnect),
         state=plan.settings.state or default_state(),
         opened={**plan.settings.doors, **{name: plan.settings.doors.get(name, {}) for name in wanted.doors}},
     )
@@ -355,15 +351,6 @@ def checked_hosts(names: Sequence[str]) -> tuple[str, ...]:
         if "/" in name or ":" in name:
             raise BadInput("public-host", f"got {name!r}, expected only a host name, such as parley.example.org")
     return tuple(names)
-
-
-def on_disconnect_of(word: str) -> OnDisconnect:
-    """What becomes of a session whose client goes away. Raises BadInput."""
-    for choice in get_args(OnDisconnect):
-        if word == choice:
-            on_disconnect: OnDisconnect = choice
-            return on_disconnect
-    raise BadInput("on-disconnect", f"got {word!r}, allowed are {' and '.join(get_args(OnDisconnect))}")
 
 
 def open_browser(link: str) -> None:

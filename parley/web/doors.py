@@ -17,7 +17,6 @@ from parley.schemas import registry
 from parley.web.app import Door
 from parley.web.offered_models import Offers
 from parley.web.openai.door import OpenAI
-from parley.web.openai.running import OnDisconnect
 from parley.web.page.door import web
 
 BROUGHT = "parley.doors"
@@ -33,8 +32,6 @@ class DoorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What programs may ask for by name."""
     roots: tuple[Path, ...] = ()
     """Folders that programs may have read as a project."""
-    on_disconnect: OnDisconnect = "cancel"
-    """Whether a program that goes away while it waits cancels its session."""
     secret: bytes | None = None
     """Seals what clients carry between two requests: the same for all copies."""
     state: Path | None = None
@@ -54,7 +51,7 @@ def doors(options: DoorOptions | None = None) -> tuple[Door, ...]:
     options = options or DoorOptions()
     return (
         web(options.offers),
-        OpenAI(options.offers, options.on_disconnect).door(),
+        OpenAI(options.offers).door(),
         mcp_door(options.offers, options.roots, secret=options.secret),
         *(_opened(name, options) for name in options.opened),
     )

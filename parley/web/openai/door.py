@@ -1,6 +1,5 @@
 """The routes under /v1."""
 
-from collections.abc import Awaitable
 from typing import Any
 
 import msgspec
@@ -16,7 +15,7 @@ from parley.web.offered_models import Offers
 from parley.web.openai import chat, errors, history
 from parley.web.openai.errors import ApiError
 from parley.web.openai.requests import models, offer_of, parse_request
-from parley.web.openai.running import EventStream, OnDisconnect, Running, start_request, to_the_end
+from parley.web.openai.running import EventStream, start_request, to_the_end
 
 ROOT = "/v1/"
 _OWNER = "parley"
@@ -27,18 +26,10 @@ _GONE = 499
 
 
 class OpenAI:
-    """The routes.
+    """The routes. `offers`: what stands for a model."""
 
-    Parameters
-    ----------
-    offers
-        What stands for a model.
-    on_disconnect
-        Whether a client that goes away cancels its session.
-    """
-
-    def __init__(self, offers: Offers, on_disconnect: OnDisconnect = "cancel") -> None:
-        self._offers, self._on_disconnect = offers, on_disconnect
+    def __init__(self, offers: Offers) -> None:
+        self._offers = offers
 
     def door(self) -> Door:
         """The door."""
@@ -67,28 +58,14 @@ class OpenAI:
         offer_of(body, self._offers)
         wanted = parse_request(body, history.read(body), self._offers)
         client = await client_of(request)
-        running = await _unless_left(request, start_request(client, wanted))
-        if running is None:
-            return Response(status_code=_GONE)
-        if wanted.stream:
-            return EventStream(running, chat.chunks(running), self._on_disconnect)
         try:
-            texts = await to_the_end(running, request, self._on_disconnect)
+            running = await program_sessions.unless_left(request.receive, start_request(client, wanted))
+            if wanted.stream:
+                return EventStream(running, chat.chunks(running))
+            texts = await to_the_end(running, request)
         except program_sessions.CallerLeft:
             return Response(status_code=_GONE)
         return JsonResponse(chat.completion(running, texts), headers=dict(running.headers()))
-
-
-async def _unless_left(request: Request, work: Awaitable[Running]) -> Running | None:
-    """The session that was opened; None where its client went away first, and it is cancelled."""
-
-    async def main() -> Running:
-        return await work
-
-    try:
-        return await program_sessions.unless_left(request.receive, main())
-    except program_sessions.CallerLeft:
-        return None
 
 
 async def _body(request: Request) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -28,7 +28,6 @@ SESSION = "X-Parley-Session"
 """The header with the session's id."""
 _QUIET_S = 10.0
 """After so long without a post a comment is sent: proxies cut what is silent."""
-OnDisconnect = Literal["cancel", "leave"]
 
 
 class Running:
@@ -101,7 +100,7 @@ async def start_request(client: Client, wanted: ChatRequest) -> Running:
     return Running(client, sid, msgspec.structs.replace(wanted, left_out=opening.left_out or ()))
 
 
-async def to_the_end(running: Running, request: Request, on_disconnect: OnDisconnect) -> list[str]:
+async def to_the_end(running: Running, request: Request) -> list[str]:
     """What was said, once the session is closed. Who goes away meanwhile has it cancelled. Raises CallerLeft."""
 
     async def all_of_it() -> list[str]:
@@ -110,13 +109,8 @@ async def to_the_end(running: Running, request: Request, on_disconnect: OnDiscon
     try:
         return await program_sessions.unless_left(request.receive, all_of_it())
     except (program_sessions.CallerLeft, asyncio.CancelledError):
-        await _left(running, on_disconnect)
-        raise
-
-
-async def _left(running: Running, on_disconnect: OnDisconnect) -> None:
-    if on_disconnect == "cancel":
         await leave(running.client, running.sid)
+        raise
 
 
 class EventStream(Response):
@@ -124,17 +118,17 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, running: Running, events: AsyncIterator[bytes], on_disconnect: OnDisconnect) -> None:
+    def __init__(self, running: Running, events: AsyncIterator[bytes]) -> None:
         super().__init__(headers={**running.headers(), "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
-        self._running, self._events, self._on_disconnect = running, events, on_disconnect
+        self._running, self._events = running, events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send them."""
         try:
             await program_sessions.unless_left(receive, self._send(send))
         except (program_sessions.CallerLeft, OSError, asyncio.CancelledError) as error:
-            await _left(self._running, self._on_disconnect)
+            await leave(self._running.client, self._running.sid)
             if isinstance(error, asyncio.CancelledError):
                 raise
 

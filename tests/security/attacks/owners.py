@@ -88,7 +88,7 @@ def _hearing(actor: Actor, owned: Owned) -> Iterator[Attack]:
         rows = {
             f"hears posts on {name} under the name of {who}": (under(who, every), ""),
             f"hears posts on {name} of one session under the name of {who}": (under(who, one), ""),
-            f"hears posts on {name} under any owner's name, those of {who} too": (under("*", every), ""),
+            f"hears posts on {name} under any owner's name, those of {who} too": (under(None, every), ""),
             f"hears posts on {name} of {who} in a queue group": (under(who, every), "readers"),
         }
         for what, (subject, queue) in rows.items():
