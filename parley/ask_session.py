@@ -19,7 +19,7 @@ from parley.client.show.printing import warn
 from parley.client.task_folder import SentFolder
 from parley.client.view.fold import Fold
 from parley.coordinator.estimate import Estimate
-from parley.cost import cost_of_own_agents, expected_there, unserved
+from parley.cost import cost_of_own_agents, expected_there
 from parley.follow import EndedByUser, LeftRunning, SessionSilent, check_everything, exit_code, follow_opened
 from parley.observability import caller
 from parley.observability.setup import setup_tracing
@@ -204,13 +204,11 @@ async def _run(
 
 
 async def _tell_expected(parley: Parley, opening: OpenSession, view: TerminalView) -> None:
-    """On a bus that runs elsewhere: what it may come to, and who is missing. Raises Unreachable."""
+    """On a bus that runs elsewhere: what it may come to. Raises Unreachable."""
     if lease_of(parley) is not None or not parley.client.owner:
         return
     try:
         _announce(await expected_there(parley, opening), view)
-        if missing := unserved(opening, (await parley.client.workers()).workers):
-            view.note(missing)
     except BadInput:
         pass  # a moderator refuses it, for the record
     except Unreachable as error:

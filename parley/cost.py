@@ -1,17 +1,12 @@
 """Estimates what a session may cost on the stack or bus where it would run."""
 
-from collections.abc import Iterable
-
 from parley.client import estimate
 from parley.client.api import Parley
 from parley.client.errors import BadInput
-from parley.client.protocols import setup_of
 from parley.coordinator.estimate import Estimate
-from parley.coordinator.protocols import PROTOCOLS
 from parley.planned import access
 from parley.planned.access import front
 from parley.run import Run
-from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession
 
 
@@ -53,20 +48,3 @@ def estimate_cost(opening: OpenSession, run: Run) -> Estimate:
             return await expected_there(parley, opening)
 
     return cost_of_own_agents(run, opening) or access.run(there())
-
-
-def unserved(opening: OpenSession, workers: Iterable[Announcement]) -> str:
-    """A line that says who is missing for the session that this one may start; empty: nobody."""
-    beneath = setup_of(opening.protocol).beneath(opening.settings)
-    protocol = PROTOCOLS.get(beneath.protocol) if beneath else None
-    if beneath is None or protocol is None:
-        return ""
-    queues: dict[str, set[str]] = {}
-    for worker in workers:
-        for role in worker.roles:
-            queues.setdefault(role, set()).add(worker.queue)
-    few = [role.name for role in protocol.roles if len(queues.get(role.name, ())) < role.least]
-    if not few:
-        return ""
-    what = f"{beneath.setting}={protocol.name}: too few workers are alive for role {', '.join(few)}"
-    return f"parley: {what}; {beneath.otherwise}"

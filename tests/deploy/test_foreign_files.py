@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import yaml
 
-from parley.bus.embedded import find_server
 from parley.observability.tracing import ERROR
 from tests.deploy import dockerfile
 from tests.deploy.environment import python
@@ -96,13 +95,6 @@ def test_nothing_is_left_that_needs_the_charts_own_configuration(tmp_path: Path)
     assert "pid_file" not in json.loads(rendered(tmp_path / "keys").read_text())
     assert values()["reloader"] == {"enabled": False}
     assert "/lifecycle" in patched("container") and patched("container")["/lifecycle"] is None
-
-
-def test_a_real_server_takes_the_arguments(tmp_path: Path) -> None:
-    conf = rendered(tmp_path / "keys")
-    option = patched("container")["/args"][0]
-    done = subprocess.run([find_server(), "-t", option, str(conf)], capture_output=True, text=True, timeout=30)
-    assert done.returncode == 0, done.stderr
 
 
 LOCK = dockerfile.ROOT / "deploy" / "requirements.lock"

@@ -32,12 +32,8 @@ class Beneath(NamedTuple):
 
     protocol: str
     settings: Mapping[str, Any]
-    setting: str
-    """The setting that names its protocol, as an error has it."""
     inner: str
     """The setting that holds its settings."""
-    otherwise: str
-    """What happens in its place where its workers are missing."""
 
 
 class BadLine(NamedTuple):

@@ -36,13 +36,7 @@ class CompoundSetup(Setup):
 
     def beneath(self, settings: Mapping[str, Any]) -> Beneath | None:
         """The panels of the parts."""
-        return Beneath(
-            protocol="consensus",
-            settings=settings.get("part_settings") or {},
-            setting="compound.parts",
-            inner="part_settings",
-            otherwise="its parts would be refused",
-        )
+        return Beneath(protocol="consensus", settings=settings.get("part_settings") or {}, inner="part_settings")
 
 
 SETUP = CompoundSetup(

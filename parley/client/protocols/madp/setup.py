@@ -43,13 +43,7 @@ class MadpSetup(Setup):
         protocol, inner = settings.get("deliberation"), settings.get("deliberation_settings", {})
         if not protocol or not isinstance(inner, Mapping):
             return None
-        return Beneath(
-            protocol=str(protocol),
-            settings=inner,
-            setting=f"{self.name}.deliberation",
-            inner="deliberation_settings",
-            otherwise="a task that is blocked would go to a human",
-        )
+        return Beneath(protocol=str(protocol), settings=inner, inner="deliberation_settings")
 
     def result_folder(self, outcome: Mapping[str, Any]) -> str:
         """The folder of the work that was handed in, or of the last work if none was. A plan has no folder."""
