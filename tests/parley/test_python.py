@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import parley
 from docs.generators import api_page, commands_page, metrics_page, options_page, subjects_page
 from parley.client.rendering.told import to_api
 from tests.client.test_show import result_of
+from tests.extending.environment import installed
 
 ROOT = Path(__file__).parents[2]
 ASKED = "In which year did the Suez Canal open?"
@@ -75,31 +75,14 @@ def test_the_page_of_the_api_is_current() -> None:
         assert first and first.partition(". ")[0] in api_page.page(), f"{name} has no description"
 
 
-@pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The python of an environment that has the built wheel, and beside it what it depends on."""
-    folder = tmp_path_factory.mktemp("installed")
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(folder)]
-    subprocess.run([*build, str(ROOT)], check=True, timeout=100)
-    (wheel,) = folder.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True, timeout=60)
-    python = folder / "env" / "bin" / "python"
-    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    site = Path(subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip())
-    subprocess.run([sys.executable, "-m", "zipfile", "-e", str(wheel), str(site)], check=True, timeout=60)
-    (site / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
-    return python
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_the_readmes_lines_of_python_have_types_for_whoever_installs_the_package(
-    installed: Path, tmp_path: Path
-) -> None:
+def test_the_readmes_lines_of_python_have_types_for_whoever_installs_the_package(tmp_path: Path) -> None:
     block = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     assert block is not None
     script = tmp_path / "script.py"
-    check = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--python-executable", str(installed)]
+    python = str(installed(tmp_path, ROOT))
+    check = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--python-executable", python]
     env = {k: v for k, v in os.environ.items() if not k.startswith(("MYPY", "PYTHON"))}
 
     def checked(text: str) -> str:
