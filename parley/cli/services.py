@@ -37,9 +37,6 @@ def up(
     given: Flags = NOTHING,
     moderators: Annotated[int | None, typer.Option(help="Moderators (default: 1).", min=1, max=16)] = None,
     copies: Annotated[int | None, typer.Option(help="Copies of each agent (default: 1).", min=1, max=64)] = None,
-    clients: Annotated[
-        list[str] | None, typer.Option("--client", help="Name of a further client that gets credentials; repeatable.")
-    ] = None,
     humans: Humans = None,
     free: Annotated[
         list[str] | None,
@@ -81,7 +78,7 @@ def up(
             with spelling("ask", plan.protocol, given):
                 own_settings(plan.protocol, settings_of("stack_options", given))
         kept_stack.check_none(plan, context.args)
-        raise typer.Exit(kept_stack.up(plan, clients=tuple(clients or ("client",)), json=json))
+        raise typer.Exit(kept_stack.up(plan, json=json))
 
 
 def moderator(

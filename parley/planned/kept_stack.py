@@ -21,15 +21,13 @@ replace = msgspec.structs.replace
 _LOOK_S = 0.2
 
 
-def up(plan: Plan, *, clients: tuple[str, ...], json: bool) -> int:
+def up(plan: Plan, *, json: bool) -> int:
     """Keep a stack with the plan's agents, until SIGTERM or SIGINT; the exit status. Raises BadInput, StackFailed."""
     plan.check()
     settings = plan.settings
     state = (settings.state or default_state()).absolute()
     spend = settings.spend
-    stack = replace(
-        plan.stack(), clients=clients, counting=Counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0)
-    )
+    stack = replace(plan.stack(), counting=Counting(tenant=spend.tenant, budget_usd=spend.day_usd or 0.0))
     told = (
         unpriced_words(stack.agents),
         wishes_words(stack.agents),

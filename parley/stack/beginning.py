@@ -38,7 +38,7 @@ def start_supervisor(
     stack: Stack, state: Path, environ: Mapping[str, str], *, ephemeral: bool
 ) -> subprocess.Popen[bytes]:
     """A supervisor of a bus and its moderators. `environ`: of the user; no key of it gets there."""
-    core = msgspec.structs.replace(stack, agents=(), humans={}, clients=(), counting=None, env={})
+    core = msgspec.structs.replace(stack, agents=(), humans={}, counting=None, env={})
     environment = {
         **child_environment.of_supervisor(environ),
         **child_environment.matching(child_environment.SERVICE, stack.env),

@@ -348,7 +348,6 @@ class Lease:
         need = Need(
             units=tuple(u.unit for u in own),
             people=s.humans,
-            clients=s.clients,
             counting=s.counting,
             own=True,
             kept=self._kept,

@@ -59,8 +59,6 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     """How long agents that nobody needs are kept."""
     unreadable_s: float = 3_600.0
     """How long a session waits for a moderator that can run it."""
-    clients: tuple[str, ...] = ("client",)
-    """Further credentials to make."""
     humans: dict[str, str] = {}
     """Queue -> role of people who may take seats (`people`)."""
     imports: tuple[str, ...] = ()

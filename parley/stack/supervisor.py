@@ -60,9 +60,7 @@ class Supervisor:
         self._processes = Processes()
         self._queues = Queues(order.stack.idle_s)
         self._users: list[User] = []
-        always = accounts.table(
-            {}, moderators=moderators_of(order.stack), clients=(), owners=(OWNER,), observers=(METRICS,)
-        )
+        always = accounts.table({}, moderators=moderators_of(order.stack), owners=(OWNER,), observers=(METRICS,))
         self._table = {user.name: user for user in always}
         self._own: dict[str, accounts.Credentials] = {}
         """Of everybody in the table."""
@@ -249,9 +247,8 @@ class Supervisor:
         if have + more > MOST_PROCESSES:
             self._queues.drop(name for start in starts for name in start.names if not self._queues.all[name].copies)
             raise TooMany(have, more)
-        clients = accounts.table({}, moderators=(), clients=need.clients, owners=())[1:]
         people = accounts.table(need.people, moderators=(), clients=(), owners=())[1:]
-        wanted = {u.name: u for u in (*clients, *people)} | {q: self._queues.all[q].user for q in queues.values()}
+        wanted = {u.name: u for u in people} | {q: self._queues.all[q].user for q in queues.values()}
         self._enrolling |= not wanted.keys() <= self._table.keys()
         self._table = wanted | self._table
         if need.counting is not None and not any(c.name == METRICS for c in self._processes.all):

@@ -65,8 +65,6 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     units: tuple[Unit, ...] = ()
     people: dict[str, str] = {}
     """Queue -> role of people who may take seats."""
-    clients: tuple[str, ...] = ()
-    """Further credentials."""
     counting: Counting | None = None
     """A service counts sessions."""
     own: bool = False
