@@ -17,7 +17,7 @@ from parley.client.api import CONNECT_S
 from parley.client.errors import BadInput, ParleyError
 from parley.coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder, models
-from parley.doctor.report import Component, HandsFound, Missing, Report, RoleFound, ServerFound
+from parley.doctor.report import Component, Missing, Report, RoleFound
 from parley.planned.plan import Plan
 from parley.schemas.expert import expert_of
 from parley.schemas.presence import Announcement
@@ -60,7 +60,7 @@ class _Doctor:
         self.workers: Sequence[Announcement] | None = None
         """None: nobody could be asked."""
         self.runs = bool(plan.settings.nats.url)
-        self.servers: tuple[ServerFound, ...] = ()
+        self.servers: tuple[Component, ...] = ()
 
     def lacks(self, what: str, mend: str) -> None:
         missing = Missing(what=what, mend=mend)
@@ -126,7 +126,7 @@ class _Doctor:
                 str(error), "correct the file, or name another: the setting tools, or PARLEY_TOOLS (docs/tools.md)"
             )
 
-    async def _hands(self) -> tuple[HandsFound, ...]:
+    async def _hands(self) -> tuple[Component, ...]:
         from parley.agents.hands import catalogue
 
         mend = "correct the file, or name another: the setting hands, or PARLEY_HANDS (docs/hands.md)"
@@ -141,7 +141,7 @@ class _Doctor:
                 from parley.agents.hands.look import try_out  # an HTTP server
 
                 starts, what = await try_out(hand)
-                found.append(HandsFound(name=name, status="ok" if starts else "missing", what=what))
+                found.append(Component(name=name, status="ok" if starts else "missing", what=what))
                 if not starts:
                     self.lacks(f"hands {name}: {what}", mend)
         return tuple(found)

@@ -5,16 +5,6 @@ import msgspec
 from parley.schemas.registry import Brought
 
 
-class ServerFound(msgspec.Struct, frozen=True, kw_only=True):
-    """One server of the bus."""
-
-    address: str
-    status: str
-    """ok | missing"""
-    what: str
-    """What it reaches, or why it counts as missing."""
-
-
 class Missing(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that does not work, and the command or variable that mends it."""
 
@@ -23,10 +13,12 @@ class Missing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Component(msgspec.Struct, frozen=True, kw_only=True):
-    """Bus, credentials or moderators."""
+    """Bus, one of its servers, credentials, moderators, encoder, or an agent of the operator's list of hands."""
 
+    name: str = ""
+    """Of a server its address; empty: there is one alone."""
     status: str
-    """ok | missing | not running | unknown"""
+    """ok | missing | not running | unknown; of an encoder also answers | configured | none"""
     what: str
 
 
@@ -63,16 +55,6 @@ class ModelFound(msgspec.Struct, frozen=True, kw_only=True):
     """What its server refused, and how it is asked for that reason; empty: nothing."""
 
 
-class HandsFound(msgspec.Struct, frozen=True, kw_only=True):
-    """An agent of the operator's list of hands."""
-
-    name: str
-    status: str
-    """ok | missing"""
-    what: str
-    """What it says that it is, or why it does not start."""
-
-
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What was found."""
 
@@ -80,7 +62,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     """The one that was asked for: what it lacks is missing."""
     bus: Component
-    servers: tuple[ServerFound, ...] = ()
+    servers: tuple[Component, ...] = ()
     """Of the bus, each of them, where there are several or none answers."""
     credentials: Component
     moderators: Component
@@ -88,7 +70,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     models: tuple[ModelFound, ...]
     encoder: Component
     """The helper's."""
-    hands: tuple[HandsFound, ...] = ()
+    hands: tuple[Component, ...] = ()
     installed: tuple[Brought, ...] = ()
     """What installed packages bring by entry points; one with a fault is left out."""
     missing: tuple[Missing, ...]

@@ -21,7 +21,7 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     for name, part in (("bus", report.bus), ("credentials", report.credentials), ("moderators", report.moderators)):
         yield _head(name, part.status), line(part.what)
         if name == "bus" and len(report.servers) > 1:
-            yield from ((_head("  server", s.status), f"{line(s.address)}: {line(s.what)}") for s in report.servers)
+            yield from ((_head("  server", s.status), f"{line(s.name)}: {line(s.what)}") for s in report.servers)
     for role in report.roles:
         if role.protocol == report.protocol:
             yield _head(role.protocol, role.status), f"role {role.role}: {_needed(role.needed)}{_there(role)}"

@@ -9,42 +9,45 @@ import msgspec
 
 from parley.bus.clients.moving import PROBE_S, greeting
 from parley.bus.errors import addresses, shown_address
-from parley.doctor.report import ServerFound
+from parley.doctor.report import Component
 from parley.stack.lease import last_run, read_running
 
 _SILENT = "does not answer"
 
 
-async def look(url: str) -> tuple[ServerFound, ...]:
+async def look(url: str) -> tuple[Component, ...]:
     """Ask each server of an address for the first that it says to anybody."""
     return tuple(await asyncio.gather(*(_look(shown_address(one)) for one in addresses(url))))
 
 
-async def _look(address: str) -> ServerFound:
+async def _look(address: str) -> Component:
     parts = urlsplit(address)
     try:
         said = await greeting(parts.hostname or "", parts.port or 4222)
     except TimeoutError:
         why = f"{_SILENT} within {PROBE_S:g} s: it is frozen, or cut off from here"
-        return ServerFound(address=address, status="missing", what=why)
+        return Component(name=address, status="missing", what=why)
     except (OSError, ValueError) as error:
         why = "nothing listens there" if isinstance(error, ConnectionRefusedError) else "no NATS server answers there"
-        return ServerFound(address=address, status="missing", what=why)
+        return Component(name=address, status="missing", what=why)
     reached = len(said.get("connect_urls") or ())
     reaches = f"it reaches {reached} servers, itself among them" if reached > 1 else "it reaches no other server"
-    return ServerFound(address=address, status="ok", what=reaches if said.get("cluster") else "answers")
+    return Component(name=address, status="ok", what=reaches if said.get("cluster") else "answers")
 
 
-def majority(servers: Sequence[ServerFound]) -> str:
+def majority(servers: Sequence[Component]) -> str:
     """How many of these answer, and how many are needed."""
-    most = len(servers)
-    answer = sum(server.status == "ok" for server in servers)
-    if most == 1:
-        return f"no NATS server answers at {servers[0].address}: {servers[0].what}"
-    return f"{answer or 'none'} of {most} servers of the bus answer{'s' * (answer < 2)}, {most // 2 + 1} are needed"
+    if len(servers) == 1:
+        return f"no NATS server answers at {servers[0].name}: {servers[0].what}"
+    return _answering(sum(server.status == "ok" for server in servers), len(servers))
 
 
-def there(servers: Sequence[ServerFound], reached: int) -> int:
+def _answering(count: int, most: int) -> str:
+    answer = f"{count or 'none'} of {most} servers of the bus answer{'s' * (count < 2)}"
+    return f"{answer}, {most // 2 + 1} are needed"
+
+
+def there(servers: Sequence[Component], reached: int) -> int:
     """How many servers of a cluster are there. One that ended is missed by the others at once, one that froze is not.
     An address may be reached by them, and not from here. `reached`: how many the one that is connected says it reaches,
     itself among them."""
@@ -54,24 +57,22 @@ def there(servers: Sequence[ServerFound], reached: int) -> int:
 
 def lacking(count: int, most: int) -> str:
     """That so few of `most` servers are there that the bus stores nothing; empty: enough are."""
-    needed = most // 2 + 1
-    if count >= needed:
+    if count > most // 2:
         return ""
-    what = f"{count or 'none'} of {most} servers of the bus answer{'s' * (count < 2)}, {needed} are needed"
-    return f"{what}. Nothing is stored; sessions wait, and go on by themselves once enough are back"
+    return f"{_answering(count, most)}. Nothing is stored; sessions wait, and go on by themselves once enough are back"
 
 
-def fewer(servers: Sequence[ServerFound], count: int, most: int) -> str:
+def fewer(servers: Sequence[Component], count: int, most: int) -> str:
     """Which servers are missing of a bus that serves, and how many more it may lose; empty: none is."""
     missing, spare = most - count, count - (most // 2 + 1)
     if missing <= 0:
         return ""
-    away = ", ".join(server.address for server in servers if server.status != "ok")
+    away = ", ".join(server.name for server in servers if server.status != "ok")
     which = f"({away})" if away else "(cut off from the others)"
     return f"of {most} servers of the bus {missing} missing {which}. Sessions go on, also if {spare} more are lost"
 
 
-def reached_by_others(servers: Sequence[ServerFound]) -> tuple[ServerFound, ...]:
+def reached_by_others(servers: Sequence[Component]) -> tuple[Component, ...]:
     """These, of a bus of which no server is missing: one that is not reached from here is not known to be missing."""
     return tuple(
         server
@@ -81,7 +82,7 @@ def reached_by_others(servers: Sequence[ServerFound]) -> tuple[ServerFound, ...]
     )
 
 
-def mend(servers: Sequence[ServerFound], state: Path | None) -> str:
+def mend(servers: Sequence[Component], state: Path | None) -> str:
     """What to do about those that are missing. `state`: the folder of the stack whose keys are used; None: of none."""
     if state is not None and (running := read_running(state)) is not None:
         return (

@@ -15,7 +15,7 @@ from parley.bus.accounts import write_private
 from parley.client.api import open_client
 from parley.client.errors import Unreachable
 from parley.doctor import checks, screen, servers
-from parley.doctor.report import Report, ServerFound
+from parley.doctor.report import Component, Report
 from parley.planned.access import last_stack
 from parley.planned.plan import plan_of
 from parley.schemas.presence import AskWorkers, Workers
@@ -57,9 +57,9 @@ async def test_a_server_that_froze_just_now_is_named(cluster: Cluster) -> None:
         report = await _report(cluster)
     assert report.bus.status == "ok" and [s.status for s in report.servers].count("missing") == 1
     (silent,) = (server for server in report.servers if server.status == "missing")
-    assert silent.address == cluster.nats.servers[1].url and silent.what.endswith(FROZEN)
+    assert silent.name == cluster.nats.servers[1].url and silent.what.endswith(FROZEN)
     (said,) = (one.what for one in report.missing if "of 3 servers" in one.what)
-    assert said == f"of 3 servers of the bus 1 missing ({silent.address}). Sessions go on, also if 0 more are lost"
+    assert said == f"of 3 servers of the bus 1 missing ({silent.name}). Sessions go on, also if 0 more are lost"
 
 
 @pytest.mark.slow
@@ -103,10 +103,10 @@ async def test_a_command_does_not_wait_for_servers(cluster: Cluster) -> None:
                 await parley.client.row("s1")
 
 
-def _found(*statuses: str) -> tuple[ServerFound, ...]:
+def _found(*statuses: str) -> tuple[Component, ...]:
     whats = {"ok": "it reaches 3 servers", "silent": f"does not answer within 1 s: {FROZEN}", "refused": "nothing"}
     return tuple(
-        ServerFound(address=f"nats://{i}", status="ok" if status == "ok" else "missing", what=whats[status])
+        Component(name=f"nats://{i}", status="ok" if status == "ok" else "missing", what=whats[status])
         for i, status in enumerate(statuses)
     )
 
