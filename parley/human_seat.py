@@ -16,9 +16,9 @@ from parley.agents.models.human import Human
 from parley.agents.worker import Worker
 from parley.bus.accounts import Credentials, load_credentials
 from parley.bus.connection import Connection
-from parley.bus.errors import BadKeyFile, BusError
+from parley.bus.errors import BusError
 from parley.bus.streams import ACK_WAIT_S
-from parley.client.api import open_client
+from parley.client.api import open_client, read_credentials
 from parley.client.errors import BadInput, Unreachable
 from parley.client.people import sitting
 from parley.client.show.control import SEAT
@@ -70,13 +70,7 @@ async def _bus(settings: Settings, sid: str, seat: str) -> AsyncIterator[tuple[s
     """The bus's address, the person's credentials and the ack_wait of its turns: as given, or as the state directory's
     stack has them."""
     if settings.nats.url:
-        if settings.nats.creds is None:
-            raise BadInput("nats.creds", "a bus at --nats needs a credentials file, --creds FILE")
-        try:
-            credentials = load_credentials(settings.nats.creds)
-        except BadKeyFile as error:
-            raise BadInput("creds", str(error)) from error
-        yield settings.nats.url, sitting.of_seat(credentials, seat), ACK_WAIT_S
+        yield settings.nats.url, sitting.of_seat(read_credentials(settings.nats.creds), seat), ACK_WAIT_S
         return
     state = settings.state or default_state()
     order = last_run(state)

@@ -27,6 +27,7 @@ from parley.schemas.session import Budget, ForkSession, OpenSession, Seat
 from parley.schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
+    from parley.bus.accounts import Credentials
     from parley.client.client import Client
     from parley.client.follow_up import Earlier
     from parley.client.learned.learning import LearnReport
@@ -343,6 +344,18 @@ async def connect(
         yield Parley(client, protocol, learned=file)
 
 
+def read_credentials(creds: Path | None) -> "Credentials":
+    """Those of a bus that runs elsewhere. Raises BadInput where none are named, or they cannot be used."""
+    from parley.bus.accounts import load_credentials
+
+    if creds is None:
+        raise BadInput("nats.creds", "a bus at --nats needs a credentials file, --creds FILE")
+    try:
+        return load_credentials(creds)
+    except BadKeyFile as error:
+        raise BadInput("creds", str(error)) from error
+
+
 @asynccontextmanager
 async def open_client(
     url: str, creds: Path, patience_s: float, *, outlasts: bool = False, lacking_s: float = math.inf
@@ -351,14 +364,10 @@ async def open_client(
     from parley.bus.accounts import CLIENT as CLIENT_KIND
     from parley.bus.accounts import OWNER as OWNER_KIND
     from parley.bus.accounts import VIEWER as VIEWER_KIND
-    from parley.bus.accounts import load_credentials
     from parley.bus.connection import connect as connect_bus
     from parley.client.client import Client
 
-    try:
-        credentials = load_credentials(creds)
-    except BadKeyFile as error:
-        raise BadInput("creds", str(error)) from error
+    credentials = read_credentials(creds)
     if credentials.kind not in (CLIENT_KIND, OWNER_KIND, VIEWER_KIND):
         what = f"{creds} is for {credentials.user!r}, of kind {credentials.kind}"
         raise BadInput("creds", f"{what}; expected a client's or an owner's")

@@ -4,26 +4,16 @@ import asyncio
 from pathlib import Path
 
 from parley.bus.accounts import OWNER as OWNER_KIND
-from parley.bus.accounts import Credentials, load_credentials
 from parley.bus.channels import readable_by
-from parley.bus.errors import BadKeyFile, BusError, EnvironmentFault, UnknownSession
-from parley.client.api import CONNECT_S, connect_s
+from parley.bus.errors import BusError, EnvironmentFault, UnknownSession
+from parley.client.api import CONNECT_S, connect_s, read_credentials
 from parley.client.errors import BadInput, Refusal, Unreachable
 from parley.client.view.fold import Fold, fold_log
 
 
-def _credentials(creds: Path | None) -> Credentials:
-    if creds is None:
-        raise BadInput("nats.creds", "a bus at --nats needs a credentials file, --creds FILE")
-    try:
-        return load_credentials(creds)
-    except BadKeyFile as error:
-        raise BadInput("creds", str(error)) from error
-
-
 def owns(creds: Path | None) -> bool:
     """Whether a credentials file for a bus that runs elsewhere is an owner's. Raises BadInput."""
-    return _credentials(creds).kind == OWNER_KIND
+    return read_credentials(creds).kind == OWNER_KIND
 
 
 async def posts(url: str, creds: Path | None, sid: str) -> Fold:
@@ -41,7 +31,7 @@ async def posts(url: str, creds: Path | None, sid: str) -> Fold:
     from parley.bus.connection import connect
     from parley.bus.posts import Reader
 
-    credentials = _credentials(creds)
+    credentials = read_credentials(creds)
     channels = readable_by(credentials.account)
     if not channels:
         raise BadInput("creds", f"those of {credentials.user!r}, of kind {credentials.kind}, read no channel")

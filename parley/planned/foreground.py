@@ -9,6 +9,7 @@ import msgspec
 
 from parley.bus import accounts
 from parley.bus.errors import BadKeyFile, BusError
+from parley.client.api import read_credentials
 from parley.client.errors import BadInput, Unreachable
 from parley.client.protocols import all_setups
 from parley.client.show.printing import warn
@@ -193,10 +194,7 @@ def observer(settings: Settings) -> tuple[str, accounts.Credentials]:
 def _bus(settings: Settings) -> tuple[str, accounts.Credentials]:
     if not settings.nats.url or settings.nats.creds is None:
         raise BadInput("nats", "a service needs the bus's address and its credentials: --nats URL --creds FILE")
-    try:
-        return settings.nats.url, accounts.load_credentials(settings.nats.creds)
-    except BadKeyFile as error:
-        raise BadInput("creds", str(error)) from error
+    return settings.nats.url, read_credentials(settings.nats.creds)
 
 
 def _serve(

@@ -3,7 +3,7 @@
 import contextlib
 from pathlib import Path
 
-from parley.bus.accounts import Credentials, load_credentials
+from parley.bus.accounts import load_credentials
 from parley.bus.connection import connect
 from parley.bus.errors import BadKeyFile, BusError
 from parley.client.errors import BadInput
@@ -30,21 +30,12 @@ async def look(plan: Plan) -> Health:
 
 async def _waiting(plan: Plan) -> dict[str, int] | None:
     """How long the queues are; None: there is no observer's credential for this bus here."""
-    address = _observer(plan)
-    if address is None:
-        return None
-    url, credentials = address
-    with contextlib.suppress(BusError, TimeoutError):
-        async with await connect(url, credentials, name=credentials.user) as connection:
-            return await depths(connection)
-    return None
-
-
-def _observer(plan: Plan) -> tuple[str, Credentials] | None:
     settings = plan.settings
     running = None if settings.nats.url else read_running(settings.state or default_state())
     if running is None or METRICS not in running.credentials:
         return None
-    with contextlib.suppress(BadKeyFile):
-        return running.url, load_credentials(Path(running.credentials[METRICS]))
+    with contextlib.suppress(BadKeyFile, BusError, TimeoutError):
+        credentials = load_credentials(Path(running.credentials[METRICS]))
+        async with await connect(running.url, credentials, name=credentials.user) as connection:
+            return await depths(connection)
     return None

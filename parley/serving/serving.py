@@ -21,7 +21,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from parley.bus.accounts import PROBE, Credentials, load_credentials
-from parley.bus.errors import BadKeyFile
+from parley.client.api import read_credentials
 from parley.client.client import Serve as ServeHook
 from parley.client.errors import BadInput
 from parley.client.show.printing import give, say, warn
@@ -336,10 +336,7 @@ def _credentials(path: Path | None) -> Credentials:
     """Of the one principal on a bus that runs elsewhere, or of a probe. Raises BadInput."""
     if path is None:
         raise BadInput("nats.creds", "a bus at --nats needs a credentials file, --creds FILE, or --keys DIR")
-    try:
-        credentials = load_credentials(path)
-    except BadKeyFile as error:
-        raise BadInput("creds", str(error)) from error
+    credentials = read_credentials(path)
     if credentials.kind not in (*SERVED, PROBE):
         raise BadInput("creds", f"{path} is of kind {credentials.kind}; expected {', '.join(SERVED)} or {PROBE}")
     return credentials
