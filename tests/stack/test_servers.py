@@ -62,7 +62,8 @@ def _serves_every_protocol(front: Front) -> None:
     assert running.services["team-pro-1"].pid != running.services["team-con-1"].pid
     up.terminate()
     _, told = up.communicate(timeout=20)
-    assert up.returncode == 0 and "competition needs a language model, and sessions are refused until " in told
+    needing = "competition, critic, maci need a language model, and sessions are refused until "
+    assert up.returncode == 0 and needing in told
     front.assert_nothing_left()
 
 
