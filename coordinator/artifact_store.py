@@ -7,7 +7,6 @@ import asyncio
 from parley.bus.artifacts import Artifacts
 from parley.bus.channels import CLIENT, PUBLIC
 from parley.bus.library import Msg
-from parley.coordinator import briefing
 from parley.coordinator.sessions.store import Sessions
 from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.schemas.artifact import GetArtifact, GotArtifact, PutArtifact, TakeArtifact
@@ -51,17 +50,13 @@ class ArtifactService:
         """Send one that an open turn of this worker names, and no other: a task's folder is for those who work on it or
         review it."""
         request = decode(msg.data, TakeArtifact)
-        cached = await self._sessions.look(sid)
-        if cached.session is None or request.turn not in cached.session.turns:
-            cached = await self._sessions.look(sid, fresh=True)
-        why = briefing.not_its_turn(cached.session, self._keys.fit, channel, author, sid, request.turn, request.token)
-        turn = cached.session.turns.get(request.turn) if cached.session is not None else None
-        if not why and turn is None:
-            why = f"turn {request.turn} is not open"
-        if not why and turn is not None and request.id.encode() not in bytes(turn.ask.brief):
-            why = f"turn {request.turn} names no artifact {request.id}"
-        data = None if why else await self._artifacts.get(sid, request.id)
-        return GotArtifact(found=data is not None, data=data or b"", why=why)
+        turn = await self._sessions.open_turn(sid, channel, author, request, self._keys)
+        if isinstance(turn, str):
+            return GotArtifact(found=False, data=b"", why=turn)
+        if request.id.encode() not in bytes(turn.ask.brief):
+            return GotArtifact(found=False, data=b"", why=f"turn {request.turn} names no artifact {request.id}")
+        data = await self._artifacts.get(sid, request.id)
+        return GotArtifact(found=data is not None, data=data or b"")
 
     async def _client(self, author: str, sid: str) -> str:
         cached = await self._sessions.look(sid, fresh=True)
@@ -72,10 +67,5 @@ class ArtifactService:
         return ""
 
     async def _worker(self, channel: str, author: str, sid: str, request: PutArtifact) -> str:
-        cached = await self._sessions.look(sid)
-        if cached.session is None or request.turn not in cached.session.turns:
-            cached = await self._sessions.look(sid, fresh=True)
-        fault = briefing.not_its_turn(cached.session, self._keys.fit, channel, author, sid, request.turn, request.token)
-        if fault or cached.session is None or request.turn in cached.session.turns:
-            return fault
-        return f"turn {request.turn} is not open"
+        turn = await self._sessions.open_turn(sid, channel, author, request, self._keys)
+        return turn if isinstance(turn, str) else ""

@@ -15,8 +15,8 @@ import msgspec
 from parley.bus.channels import ACCOUNT_OF_ROLE, CHANNELS, PUBLIC, may_read, may_write, speaks_on
 from parley.coordinator.budget import pays_for_tries
 from parley.coordinator.machine import MachineError, Session
-from parley.coordinator.package_endings import CONTROL, ours
-from parley.coordinator.table import seat_of
+from parley.coordinator.package_endings import ours
+from parley.coordinator.table import CONTROL, seat_of
 from parley.schemas import log
 from parley.schemas.session import Seat
 from parley.schemas.turn import DocumentRef, ShownPost, Turn, Work

@@ -1,17 +1,21 @@
 """What a protocol's handlers ask for, in the imperative. They mint no ids; the shared machine turns them into log
 commands.
 
-Invite, CancelChild, Tell and Notify go into the log as they are wished for."""
+SayOn, Invite, CancelChild, Tell and Notify go into the log as they are wished for."""
 
 import msgspec
 
 from parley.schemas.log import CancelChild as CancelChild
 from parley.schemas.log import Invite as Invite
 from parley.schemas.log import Notify as Notify
+from parley.schemas.log import Say
 from parley.schemas.log import Tell as Tell
 from parley.schemas.session import OpenSession, Seat
 from parley.schemas.turn import Caps
 from parley.schemas.wire import Json
+
+SayOn = Say
+"""The first of a step gets number `view.next_post`, the next one more."""
 
 
 class AskSeat(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,16 +37,6 @@ class AskSeat(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds for this turn, where it has fewer than the session's turns have."""
     before: tuple[tuple[Seat, Caps], ...] = ()
     """Turns that are to follow it: a short budget is not spent on this one without leaving them their least."""
-
-
-class SayOn(msgspec.Struct, frozen=True, kw_only=True):
-    """Post on a channel; the first SayOn of a step gets number `view.next_post`, the next one more."""
-
-    channel: str
-    kind: str
-    round: int
-    body: Json
-    seat: str = ""
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):

@@ -99,7 +99,7 @@ def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Trans
     session = Session(sid=sid, opened=opened, settings=settings, n=0, opened_ns=at_ns, at_ns=at_ns, sitters=sitters)
     draft = TransitionBuilder(protocol, session, at_ns)
     for seat, sitter in sitters.items():
-        draft.say("control", "seat", 0, raw({"seat": seat, "human": True, "waits": sitter.seconds}))
+        draft.tell("seat", {"seat": seat, "human": True, "waits": sitter.seconds})
     inner, wishes = protocol.start(draft.view())
     draft.inner = inner
     draft.wish(wishes)
@@ -293,7 +293,7 @@ def _on_forked(draft: TransitionBuilder, event: log.Forked) -> None:
     for id, turn in draft.turns.items():
         late = turn.ask.deadline_ns if end is None else min(end, turn.ask.deadline_ns)
         draft.turns[id] = OpenTurn(id=id, ask=msgspec.structs.replace(turn.ask, deadline_ns=late))
-    draft.say("control", FORK, 0, raw(event.fork))
+    draft.tell(FORK, event.fork)
 
 
 def _on_feedback(draft: TransitionBuilder, event: log.FeedbackGiven) -> None:
@@ -320,7 +320,7 @@ def _afterwards(draft: TransitionBuilder, kind: str, said: Feedback | Kept) -> N
         raise Illegal(f"{kind}: given {len(earlier)} times, kept are at most {MOST_FEEDBACK}")
     body = raw(said)
     if not earlier or bytes(earlier[-1].body) != bytes(body):
-        draft.say(CHANNEL, kind, 0, body)
+        draft.tell(kind, said)
 
 
 def _on_child_ended(draft: TransitionBuilder, event: log.ChildEnded) -> None:
@@ -348,7 +348,7 @@ def _on_sat(draft: TransitionBuilder, event: log.Sat) -> None:
         draft.give_back(seat)
         return
     if seat not in draft.sitters:
-        draft.say("control", "seat", 0, raw({"seat": seat, "human": True}))
+        draft.tell("seat", {"seat": seat, "human": True})
     draft.sitters[seat] = Sitter(queue=event.queue, seconds=event.seconds, then=event.then)
 
 

@@ -490,12 +490,9 @@ class Moderator:
 
     async def _retry(self, channel: str, author: str, sid: str, retry: Retry) -> Receipt:
         """A worker makes a call again, for an open turn of its own."""
-        cached = await self.sessions.look(sid)
-        if cached.session is None or cached.session.n <= briefing.turn_transition(retry.turn):
-            cached = await self.sessions.look(sid, fresh=True)
-        fault = briefing.not_its_turn(cached.session, self._keys.fit, channel, author, sid, retry.turn, retry.token)
-        if fault:
-            return Receipt(False, why=fault)
+        turn = await self.sessions.open_turn(sid, channel, author, retry, self._keys)
+        if isinstance(turn, str):
+            return Receipt(False, why=turn)
         event = log.Retrying(turn=retry.turn, why=retry.why, again_s=retry.again_s)
         return await self.sessions.take(sid, f"retry:{retry.turn}", event)
 

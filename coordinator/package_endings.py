@@ -12,8 +12,6 @@ from parley.coordinator.budget import Ledger
 from parley.coordinator.table import Inner, Unaffordable
 from parley.schemas import log, registry
 
-CONTROL = "control"
-"""The channel on which the machine itself speaks."""
 SIGNED = "signed"
 """In a certificate: the seats that signed what the session came to."""
 

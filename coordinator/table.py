@@ -26,6 +26,7 @@ from parley.schemas.wire import Json, encode
 
 _REFUSED_CHARS = 4_000
 CONTROL = "control"
+"""The channel on which the machine itself speaks."""
 
 
 class MachineError(Exception):

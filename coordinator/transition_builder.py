@@ -1,6 +1,5 @@
 """A session's step while it is built: what the steps of every protocol share, done to a copy of the state."""
 
-from statistics import median
 from typing import Any
 
 import msgspec
@@ -29,11 +28,12 @@ from parley.coordinator.commands import (
     Wish,
     Withdraw,
 )
-from parley.coordinator.package_endings import CONTROL, ours, unsigned
+from parley.coordinator.package_endings import ours, unsigned
 from parley.coordinator.signals import reliability
-from parley.coordinator.signals.grace import SECOND, WHY_CHARS, cause
+from parley.coordinator.signals.grace import WHY_CHARS, cause
 from parley.coordinator.signals.witnesses import keyless
 from parley.coordinator.table import (
+    CONTROL,
     AnsweredLate,
     BrokenTable,
     Illegal,
@@ -51,11 +51,11 @@ from parley.schemas.past_sessions.fork import fork_words
 from parley.schemas.post import Post
 from parley.schemas.result import Result
 from parley.schemas.result import Stop as StopReport
-from parley.schemas.session import MAX_SEATS, Document, Seat, child_id, is_human
+from parley.schemas.session import MAX_SEATS, Document, Seat, child_id
 from parley.schemas.stops import STOPS
 from parley.schemas.tools import LookUpResult
 from parley.schemas.turn import Usage
-from parley.schemas.wire import Json, decode, raw
+from parley.schemas.wire import decode, raw
 
 STOP_RULES = "parley.stop_rules"
 """The group of entry points."""
@@ -118,7 +118,7 @@ class TransitionBuilder(TransitionState):
                 case SayOn():
                     if w.channel == CONTROL and not ours(self.protocol.name):
                         raise BrokenTable(f"protocol {self.protocol.name} posts on {w.channel!r}, which is not its own")
-                    self.say(w.channel, w.kind, w.round, w.body, w.seat)
+                    self.post(w)
                 case Rephrase():
                     self.question = w.question
                 case OpenWindow():
@@ -143,18 +143,22 @@ class TransitionBuilder(TransitionState):
                 case Finish():
                     self.close()
 
-    def say(self, channel: str, kind: str, round_: int, body: Json, seat: str = "") -> None:
+    def post(self, w: SayOn) -> None:
         k = 0
         for before in reversed(self.posts):
-            if before.channel == channel:
+            if before.channel == w.channel:
                 k = before.k + 1
                 break
         post = Post(
-            session=self.session.sid, channel=channel, k=k, n=len(self.posts), transition=self.session.n,
-            at_ns=self.at_ns, seat=seat, kind=kind, round=round_, body=body,
+            session=self.session.sid, channel=w.channel, k=k, n=len(self.posts), transition=self.session.n,
+            at_ns=self.at_ns, seat=w.seat, kind=w.kind, round=w.round, body=w.body,
         )  # fmt: skip
         self.posts.append(post)
-        self.commands.append(log.Say(channel=channel, kind=kind, round=round_, body=body, seat=seat))
+        self.commands.append(w)
+
+    def tell(self, kind: str, body: object) -> None:
+        """Post what the machine itself says, on `control`."""
+        self.post(SayOn(channel=CONTROL, kind=kind, round=0, body=raw(body)))
 
     def stop(self, w: Stop) -> Stopped:
         """Post the decision where every agent hears it. Open turns are withdrawn and children cancelled, both booked as
@@ -178,7 +182,7 @@ class TransitionBuilder(TransitionState):
         certificate = raw({**told, **more}) if more else w.certificate
         stopped = Stopped(reason=reason, certificate=certificate, converged=converged, transition=self.session.n)
         body = {"reason": reason, "converged": converged, "transition": self.session.n, "certificate": certificate}
-        self.say("control", "stop", 0, raw(body))
+        self.tell("stop", body)
         self.stopped = stopped
         return stopped
 
@@ -271,7 +275,7 @@ class TransitionBuilder(TransitionState):
         """Give the seat back to its agent, with the person's open turns. Those that the budget does not hold are
         missed."""
         del self.sitters[seat]
-        self.say("control", "seat", 0, raw({"seat": seat, "human": False}))
+        self.tell("seat", {"seat": seat, "human": False})
         for turn in [t for t in self.turns.values() if t.ask.seat == seat and t.ask.queue]:
             if self.turns.pop(turn.id, None) is None:
                 continue  # withdrawn while an earlier turn was handled
@@ -346,39 +350,13 @@ class TransitionBuilder(TransitionState):
             calibrated=reliability.of(self.opened, outcome),
             keyless=keyless(self.opened) or msgspec.UNSET,
         )
-        self.say("control", "closed", 0, raw(result))
+        self.tell("closed", result)
         self.commands.append(log.Close(status=row.status, reason=stopped.reason))
 
     # -- grace
-    def aside(self, seat: str) -> OpenTurn | None:
-        """The seat's turn that was set aside; None: there is none."""
-        return next((t for t in self.turns.values() if t.aside and t.ask.seat == seat), None)
-
     def fails(self, turn: OpenTurn, why: str, since_ns: int) -> None:
         """Note that a turn fails."""
         self.turns[turn.id] = msgspec.structs.replace(turn, failing_ns=since_ns, why=why[:WHY_CHARS])
-
-    def failing_ns(self, turn: OpenTurn) -> int:
-        """Since when a turn fails whose reply was not good: at the latest since it was silent for too long."""
-        silent_ns = self.protocol.grace.silent_ns(turn.asked_ns, self.usual_s(turn))
-        return turn.failing_ns or min(self.at_ns, silent_ns)
-
-    def usual_s(self, turn: OpenTurn) -> float | None:
-        """m of a turn (parley.coordinator.signals.grace)."""
-        seat = turn.ask.seat
-        queue = self.seat(seat).queue
-        for worker in self.opened.workers:
-            if worker.queue == queue and worker.turn_s is not msgspec.UNSET:
-                return worker.turn_s
-        if seat in self.lasted:
-            return self.lasted[seat] / SECOND
-        return median(self.lasted.values()) / SECOND if turn.failing_ns and self.lasted else None
-
-    def grace_ns(self, turn: OpenTurn, quorum_ns: int) -> int | None:
-        """When the grace of a turn ends if the others answered at `quorum_ns`; None: it has none."""
-        if self.protocol.may_close is None or turn.aside or turn.ask.queue or is_human(self.seat(turn.ask.seat).queue):
-            return None
-        return self.protocol.grace.end_ns(turn.asked_ns, turn.failing_ns, quorum_ns, self.usual_s(turn))
 
     def set_aside(self, turn: OpenTurn) -> None:
         """Let the step go on without a turn, which stays open until its deadline."""
@@ -407,17 +385,6 @@ class TransitionBuilder(TransitionState):
         elif not self.quorum_ns:
             self.quorum_ns = self.at_ns
 
-    def due_ns(self, turn: OpenTurn) -> int:
-        """When a turn is to be looked at: at its deadline, or when its grace may be over."""
-        deadline, end = turn.ask.deadline_ns, self.grace_ns(turn, self.quorum_ns)
-        if end is None or (not self.quorum_ns and (turn.failing_ns or end <= self.at_ns)):
-            return deadline
-        return min(deadline, max(end, self.at_ns))
-
-    def is_new(self, turn: OpenTurn) -> bool:
-        """Whether it was asked in this step, and thus not sent yet."""
-        return turn.id.startswith(f"{self.session.n}-")
-
     def ask(self, a: log.Ask, failing_ns: int = 0, why: str = "") -> None:
         id = f"{self.session.n}-{len(self.commands)}"  # the place of its command
         turn = OpenTurn(id=id, ask=a, asked_ns=self.at_ns, failing_ns=failing_ns, why=why[:WHY_CHARS])
@@ -442,7 +409,7 @@ class TransitionBuilder(TransitionState):
     def done(self) -> Transition:
         self.miss_kept()
         for seat, gone in self.withdrawn if not self.closed else ():
-            self.say("control", "withdrawn", 0, raw({"seat": seat, "turns": gone}))
+            self.tell("withdrawn", {"seat": seat, "turns": gone})
         self.send()
         for place, start in enumerate(self.starts):
             self.start_child(start, place)

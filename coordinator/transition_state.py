@@ -1,6 +1,7 @@
 """A session while one step of it is built: what there is, and what the budget still holds."""
 
 from collections.abc import Iterable
+from statistics import median
 
 import msgspec
 
@@ -16,9 +17,10 @@ from parley.coordinator.budget import (
     widest,
 )
 from parley.coordinator.commands import AskSeat, StartChild
-from parley.coordinator.table import Inner, Protocol, Session, Unaffordable, View, seat_of
+from parley.coordinator.signals.grace import SECOND
+from parley.coordinator.table import Inner, OpenTurn, Protocol, Session, Unaffordable, View, seat_of
 from parley.schemas import log
-from parley.schemas.session import Seat
+from parley.schemas.session import Seat, is_human
 from parley.schemas.turn import Caps
 from parley.schemas.wire import Json, figure
 
@@ -232,3 +234,41 @@ class TransitionState:
         usual, taken = least(caps, content), self.taken(seat)
         known = usual if taken is None else least(caps, content, taken)
         return min(usual, known, key=lambda caps: caps.all_tokens)
+
+    # -- grace
+    def aside(self, seat: str) -> OpenTurn | None:
+        """The seat's turn that was set aside; None: there is none."""
+        return next((t for t in self.turns.values() if t.aside and t.ask.seat == seat), None)
+
+    def failing_ns(self, turn: OpenTurn) -> int:
+        """Since when a turn fails whose reply was not good: at the latest since it was silent for too long."""
+        silent_ns = self.protocol.grace.silent_ns(turn.asked_ns, self.usual_s(turn))
+        return turn.failing_ns or min(self.at_ns, silent_ns)
+
+    def usual_s(self, turn: OpenTurn) -> float | None:
+        """m of a turn (parley.coordinator.signals.grace)."""
+        seat = turn.ask.seat
+        queue = self.seat(seat).queue
+        for worker in self.opened.workers:
+            if worker.queue == queue and worker.turn_s is not msgspec.UNSET:
+                return worker.turn_s
+        if seat in self.lasted:
+            return self.lasted[seat] / SECOND
+        return median(self.lasted.values()) / SECOND if turn.failing_ns and self.lasted else None
+
+    def grace_ns(self, turn: OpenTurn, quorum_ns: int) -> int | None:
+        """When the grace of a turn ends if the others answered at `quorum_ns`; None: it has none."""
+        if self.protocol.may_close is None or turn.aside or turn.ask.queue or is_human(self.seat(turn.ask.seat).queue):
+            return None
+        return self.protocol.grace.end_ns(turn.asked_ns, turn.failing_ns, quorum_ns, self.usual_s(turn))
+
+    def due_ns(self, turn: OpenTurn) -> int:
+        """When a turn is to be looked at: at its deadline, or when its grace may be over."""
+        deadline, end = turn.ask.deadline_ns, self.grace_ns(turn, self.quorum_ns)
+        if end is None or (not self.quorum_ns and (turn.failing_ns or end <= self.at_ns)):
+            return deadline
+        return min(deadline, max(end, self.at_ns))
+
+    def is_new(self, turn: OpenTurn) -> bool:
+        """Whether it was asked in this step, and thus not sent yet."""
+        return turn.id.startswith(f"{self.session.n}-")

@@ -41,7 +41,7 @@ from parley.bus.errors import BusError, Conflict, PayloadTooLarge
 from parley.bus.log import Log, Stored
 from parley.bus.storage.packs import pack
 from parley.bus.streams import erase_session
-from parley.coordinator.briefing import Sending, turn_transition
+from parley.coordinator.briefing import Sending, not_its_turn, turn_transition
 from parley.coordinator.forks.carry import CarriedEntry, ForkRequest, carry
 from parley.coordinator.machine import Protocol, Session, record_opening
 from parley.coordinator.moderator_metrics import count_transition
@@ -52,10 +52,14 @@ from parley.coordinator.sessions.cache import Cache, CachedSession
 from parley.coordinator.sessions.effects import Effects, StepEffects
 from parley.coordinator.sessions.group import PendingSubmission, PendingTransition, Receipt
 from parley.coordinator.sessions.spans import Spans
+from parley.coordinator.sessions.token_keys import TokenKeys
+from parley.coordinator.table import OpenTurn
 from parley.observability import logs, tracing
 from parley.observability.metrics import Metrics
 from parley.schemas import log
+from parley.schemas.artifact import PutArtifact, TakeArtifact
 from parley.schemas.past_sessions.fork import CAUSE
+from parley.schemas.turn import Retry
 from parley.schemas.wire import Json, decode, encode
 
 _LOGGER = logging.getLogger(__name__)
@@ -101,6 +105,19 @@ class Sessions:
         """The session after a read of the log's tail; None if the log has nothing of it."""
         cached = await self.look(sid, fresh=True)
         return cached if cached.last_seq else None
+
+    async def open_turn(
+        self, sid: str, channel: str, author: str, named: PutArtifact | TakeArtifact | Retry, keys: TokenKeys
+    ) -> OpenTurn | str:
+        """The open turn that a worker names with its token, or why it may not act for it. The log's tail is read before
+        a turn is said not to be open."""
+        cached = await self.look(sid)
+        if cached.session is None or named.turn not in cached.session.turns:
+            cached = await self.look(sid, fresh=True)
+        why = not_its_turn(cached.session, keys.fit, channel, author, sid, named.turn, named.token)
+        if why or cached.session is None:
+            return why
+        return cached.session.turns.get(named.turn, f"turn {named.turn} is not open")
 
     # -- one transition
     async def open(self, sid: str, cause: str, opened: log.Opened, wanted: ForkRequest | None = None) -> Receipt:
