@@ -74,7 +74,7 @@ nightly: $(STAMP) fuzz chaos
 	@$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "nightly and not alone" $(ONCE_MORE)
 	@$(BIN)/python -m pytest -q -m "nightly and alone" $(ONCE_MORE)
 
-# Every row of docs/spec-map with its symbol stubbed out, of tests that are known to pass; `make test` sees those that changed.
+# Every row of docs/spec-map with its symbol stubbed out, of tests that are known to pass; `make landing` sees some.
 specmap: $(STAMP)
 	$(BIN)/python -m tests.house.specmap --passed
 

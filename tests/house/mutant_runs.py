@@ -85,8 +85,8 @@ class Watched:
                 seconds -= took
         return chosen
 
-    def drawn(self, dice: random.Random, test: str | None = None, skip: Sequence[str] = ()) -> Iterable[Mutant]:
-        """Mutants in an order by chance, one a line, in lines that this test file executes (or any)."""
+    def drawn(self, dice: random.Random, skip: Sequence[str] = ()) -> Iterable[Mutant]:
+        """Mutants in an order by chance, one a line, in lines that some test file executes."""
         files = [file for file in self.tree.files if not any(fnmatch(file, pattern) for pattern in skip)]
         lines = defaultdict(list)
         for mutant in (m for file in files for m in self.tree.source(file).mutants):
@@ -96,8 +96,8 @@ class Watched:
             for mutant in lines[place]:
                 kinds[mutant.kind].append(mutant)
             chosen = dice.choice(kinds[dice.choice(sorted(kinds))])
-            by = self.bits if test is None else [test]
-            if any(self.executes(t, chosen) for t in by) and self.tree.source(chosen.file).compiles(chosen):
+            executed = any(self.executes(test, chosen) for test in self.bits)
+            if executed and self.tree.source(chosen.file).compiles(chosen):
                 yield chosen
 
 

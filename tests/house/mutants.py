@@ -3,7 +3,6 @@
     python -m tests.house.mutants cover
     python -m tests.house.mutants sample 300 --out .cache/mutants/before.jsonl
     python -m tests.house.mutants again .cache/mutants/before.jsonl --out .cache/mutants/after.jsonl
-    python -m tests.house.mutants deleted BASE --out .cache/mutants/deleted.jsonl
 
 What it compares are commits (`--commit`, HEAD if not said), each checked out in a folder of its own: what you have not
 committed is not seen. Only quick tests count. All runs are nice to others, and go on where they were ended.
@@ -17,11 +16,8 @@ committed is not seen. Only quick tests count. All runs are nice to others, and 
    leaves files out. Each mutant is made in the checkout, the test files that execute its line run, those first which
    execute little else (`--files` and `--seconds` say how many), up to the first failure, and the failed test runs once
    more: one that passes now is left out, and all run again.
-3. `again` finds each mutant of such a file in another commit (same function, same line; files may have moved, imports
-   been renamed) and runs that commit's tests. Prints those that were found and no longer are.
-4. `deleted BASE` does so for the test files that the commit does not have and BASE has: for each, five mutants in lines
-   that it executes at BASE and that still stand are run with this file alone at BASE; those that it finds are run with
-   the commit's tests. Prints the lost. Needs both maps.
+3. `again` finds each mutant of such a file in another commit (same function, same line; files may have moved) and runs
+   that commit's tests. Prints those that were found and no longer are.
 
 A line of the JSONL is a mutant with `status`: `found` (`by` which test), `missed` (all of `tests` passed), `timeout`
 (they did not end in time), `unexecuted` (no quick test executes it) or `gone` (the line does not stand). A mutant that
@@ -48,8 +44,6 @@ from tests.house.mutant_runs import ROOT, Executed, Runner, Watched, checkout, c
 from tests.house.mutations import Mutant
 
 CACHE = Path(".cache", "mutants")
-EACH = 5
-"""Mutants for each deleted test file."""
 
 
 class Results:
@@ -84,11 +78,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 
 def _key(line: dict[str, Any]) -> str:
-    return json.dumps([line["mutant"], line["commit"], line.get("deleted", "")], sort_keys=True)
-
-
-def _job(mutant: Mutant, commit: str, **more: str) -> dict[str, Any]:
-    return {"mutant": msgspec.to_builtins(mutant), "commit": commit, **more}
+    return json.dumps([line["mutant"], line["commit"]], sort_keys=True)
 
 
 def told(line: dict[str, Any]) -> str:
@@ -100,8 +90,7 @@ def tell_lost(lines: Iterable[dict[str, Any]], out: Path) -> int:
     """Print the mutants that were found and no longer are, and write them where `again` can take them up."""
     lost = [line for line in lines if line["before"] == "found" and line["status"] not in ("found", "gone")]
     for line in lost:
-        by = f"with {line['deleted']}: " if "deleted" in line else ""
-        print(f"LOST {by}{told(line)}")
+        print(f"LOST {told(line)}")
     again = "".join(json.dumps({"mutant": line["mutant"], "status": "found"}) + "\n" for line in lost)
     out.with_suffix(".lost.jsonl").write_text(again, encoding="utf-8")
     return len(lost)
@@ -110,11 +99,10 @@ def tell_lost(lines: Iterable[dict[str, Any]], out: Path) -> int:
 class Commit:
     """A commit with its checkouts, its map and its runner."""
 
-    def __init__(self, name: str, executed: Path | None, python: str, args: argparse.Namespace) -> None:
-        self.sha = git(args.root, "rev-parse", f"{name}^{{commit}}")
-        self.roots = [checkout(args.root, self.sha, python) for _ in range(args.workers)]
-        self.map = executed or args.root / CACHE / f"{self.sha}.json"
-        self.python = python
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.sha = git(args.root, "rev-parse", f"{args.commit}^{{commit}}")
+        self.roots = [checkout(args.root, self.sha, args.python) for _ in range(args.workers)]
+        self.map = args.map or args.root / CACHE / f"{self.sha}.json"
         self.args = args
 
     @cached_property
@@ -128,7 +116,7 @@ class Commit:
 
     @cached_property
     def runner(self) -> Runner:
-        return Runner(self.watched, self.python, self.roots, self.watched.executed.failed)
+        return Runner(self.watched, self.args.python, self.roots, self.watched.executed.failed)
 
     def judge(self, job: dict[str, Any]) -> dict[str, Any]:
         """A mutant, of whatever commit, by the tests of this one."""
@@ -141,7 +129,7 @@ class Commit:
 
 def sample(here: Commit, args: argparse.Namespace) -> int:
     drawn = here.watched.drawn(random.Random(args.seed), skip=args.skip)
-    jobs = [_job(mutant, here.sha) for mutant in islice(drawn, args.number)]
+    jobs = [{"mutant": msgspec.to_builtins(m), "commit": here.sha} for m in islice(drawn, args.number)]
     results = Results(args.out)
     results.run(jobs, here.judge, args.workers)
     print(f"{len(jobs)} mutants: {counted(results.of(jobs))}")
@@ -159,36 +147,6 @@ def again(here: Commit, args: argparse.Namespace) -> int:
     print(f"before: {counted(before)}\nafter: {counted(after)}")
     found = [sum(line[when] == "found" for line in standing) for when in ("before", "status")]
     print(f"of the {len(standing)} that stand, found before: {found[0]}, now: {found[1]}, lost: {lost}")
-    return 1 if lost else 0
-
-
-def deleted(here: Commit, args: argparse.Namespace) -> int:
-    base = Commit(args.base, args.base_map, args.base_python, args)
-    difference = git(
-        args.root, "diff", "--find-renames", "--diff-filter=D", "--name-only", base.sha, here.sha, "--", "tests"
-    )
-    gone = [file for file in difference.splitlines() if Path(file).match("test_*.py")]
-    jobs = []
-    for test in gone:
-        if test not in base.watched.bits:
-            print(f"{test}: no line of the product, or no quick test")
-            continue
-        drawn = base.watched.drawn(random.Random(f"{args.seed} {test}"), test)
-        standing = (mutant for mutant in drawn if here.watched.tree.find(mutant) is not None)
-        jobs += [_job(mutant, here.sha, deleted=test) for mutant in islice(standing, EACH)]
-
-    def work(job: dict[str, Any]) -> dict[str, Any]:
-        before = base.runner.run(msgspec.convert(job["mutant"], Mutant), [job["deleted"]])
-        after = here.judge(job) if before["status"] == "found" else {"status": "not needed"}
-        return {"before": before["status"], **after}
-
-    base.runner.check()
-    results = Results(args.out)
-    results.run(jobs, work, args.workers)
-    lines = results.of(jobs)
-    lost = tell_lost(lines, args.out)
-    found = sum(line["before"] == "found" for line in lines)
-    print(f"deleted test files: {len(gone)}, mutants: {len(lines)}, found by these files: {found}, lost: {lost}")
     return 1 if lost else 0
 
 
@@ -214,14 +172,10 @@ def main() -> int:
     one.add_argument("--skip", action="append", default=[], metavar="GLOB", help="files of the product to leave out")
     two = commands.add_parser("again", parents=[shared])
     two.add_argument("results", type=Path)
-    three = commands.add_parser("deleted", parents=[shared])
-    three.add_argument("base")
-    three.add_argument("--base-map", type=Path)
-    three.add_argument("--base-python", default=sys.executable, help="with the dependencies of the base")
-    for command in (one, two, three):
+    for command in (one, two):
         command.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    here = Commit(args.commit, args.map, args.python, args)
+    here = Commit(args)
     if args.command == "cover":
         executed = cover(here.roots[0], here.sha, args.python, args.workers)
         here.map.parent.mkdir(parents=True, exist_ok=True)
@@ -229,7 +183,7 @@ def main() -> int:
         print(f"{len(executed.seconds)} test files, {len(executed.failed)} failed tests: {here.map}")
         return 0
     here.runner.check()
-    return {"sample": sample, "again": again, "deleted": deleted}[args.command](here, args)
+    return (sample if args.command == "sample" else again)(here, args)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Small changes to lines of Python, each of which a test ought to notice, and where they stand in another commit.
 
 A mutant is one line and what it becomes. It is known by the function that holds the line, the line's text and the
-line above, so that it is found again where files were moved, or `agents.x` is imported as `parley.agents.x`.
+line above, so that it is found again where files were moved.
 
 Not changed: docstrings, annotations, decorators, imports, `__all__`, f-strings, what is logged, help texts, and lines
 with a pragma. A mutant lies on one line, since that is how it is found again.
@@ -16,11 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-PACKAGES = ("agents", "bus", "client", "coordinator", "gateway", "observability", "parley", "schemas")
+PACKAGES = ("agents", "bus", "coordinator", "observability", "parley", "schemas")
 """Folders of the product; those that a commit does not have are passed over."""
-MOVED = {"client": "parley.client", "gateway": "parley.web"} | {
-    name: f"parley.{name}" for name in ("agents", "bus", "coordinator", "observability", "schemas")
-}
 FLIPPED = {
     ast.Lt: ("<", (">=", "<=")),
     ast.LtE: ("<=", (">", "<")),
@@ -245,31 +242,23 @@ class Tree:
 
     def find(self, mutant: Mutant) -> Mutant | None:
         """The mutant as it is in this commit; None where its line no longer stands in its function."""
-        for old, new in ((mutant.old, mutant.new), (renamed(mutant.old), renamed(mutant.new))):
-            places = self._places.get((mutant.function, old), [])
-            for same in _likely_files(mutant.file, {file for file, _ in places}, mutant.function):
-                lines = [lineno for file, lineno in places if file == same]
-                source = self.source(same)
-                lines = [n for n in lines if renamed(source.above(n)) == renamed(mutant.above)] or lines
-                lineno = min(lines, key=lambda n: abs(n - mutant.lineno))
-                found = Mutant(same, mutant.function, lineno, old, new, source.above(lineno), mutant.kind)
-                if source.compiles(found):
-                    return found
+        places = self._places.get((mutant.function, mutant.old), [])
+        for same in _likely_files(mutant.file, {file for file, _ in places}, mutant.function):
+            lines = [lineno for file, lineno in places if file == same]
+            source = self.source(same)
+            lines = [n for n in lines if source.above(n) == mutant.above] or lines
+            lineno = min(lines, key=lambda n: abs(n - mutant.lineno))
+            found = Mutant(same, mutant.function, lineno, mutant.old, mutant.new, source.above(lineno), mutant.kind)
+            if source.compiles(found):
+                return found
         return None
 
 
 def _likely_files(file: str, among: set[str], function: str) -> list[str]:
-    """Where the file may be now: where it was, where its folder went, a namesake, the only one with the line."""
-    top, _, rest = file.partition("/")
-    moved = f"{MOVED.get(top, top).replace('.', '/')}/{rest}"
+    """Where the file may be now: where it was, a namesake, the only one with the line."""
     namesakes = [f for f in among if Path(f).name == Path(file).name and function]
-    for candidates in ([file], [moved], namesakes, list(among) if function else []):
+    for candidates in ([file], namesakes, list(among) if function else []):
         here = [candidate for candidate in candidates if candidate in among]
         if len(here) == 1:
             return here
     return []
-
-
-def renamed(text: str) -> str:
-    """A line with its modules imported as `parley.…`."""
-    return re.sub(rf"(?<![\w.])({'|'.join(MOVED)})(?=\.[a-z_])", lambda m: MOVED[m[1]], text)

@@ -3,7 +3,7 @@
     python -m tests.house.specmap               every row
     python -m tests.house.specmap --row 7       one of them
     python -m tests.house.specmap --passed      where the tests themselves are known to pass
-    python -m tests.house.specmap --changed 60  sixty at most of those not seen to count as they are now
+    python -m tests.house.specmap --some 60     sixty of them, each time others
 
 The tests are collected once; each row then runs in a fork of that process, with its symbol stubbed. A row counts when,
 for every symbol that it names, at least one of its tests fails, and with every symbol in place all of them pass. What a
@@ -11,15 +11,13 @@ test starts (services, command lines) is stubbed too. A test that skips has not 
 
 With `--passed` what the test command asserts anyway, that the tests pass as they are, is seen again only where failing
 said little: where a test ran out of time, or its process died.
-
-The rows that were seen to count are kept in .cache/specmap.json, each with a digest of what it hangs on; `--changed`
-leaves out those whose digest is still the same.
 """
 
 import argparse
 import gc
 import json
 import os
+import random
 import select
 import signal
 import sys
@@ -31,7 +29,6 @@ from typing import Any
 
 import pytest
 
-from tests.house.seen import Seen
 from tests.house.spec_rows import MAP, ROOT, Row, missing, read
 from tests.house.stub import stub
 
@@ -48,7 +45,7 @@ HUNG_S = 5.0
 class Runner:
     """A pytest plugin: in place of running what was collected, runs each row in a fork.
 
-    `weak` has, afterwards, a sentence for each row and symbol that does not count, and `uncounted` the rows' numbers.
+    `weak` has, afterwards, a sentence for each row and symbol that does not count.
     """
 
     def __init__(self, rows: Sequence[Row], workers: int, passed: bool = False, limit_s: float = TEST_S) -> None:
@@ -57,7 +54,6 @@ class Runner:
         self.passed = passed
         self.limit_s = limit_s
         self.weak: list[str] = []
-        self.uncounted: set[int] = set()
         self.items: list[pytest.Item] = []
 
     @pytest.hookimpl(tryfirst=True)
@@ -88,7 +84,6 @@ class Runner:
                 sentence = judged(f"row {row.number} ({row.clause}): {what}", answer)
                 if sentence:
                     self.weak.append(sentence)
-                    self.uncounted.add(row.number)
                 if self.passed and row.number not in again and (not answer or took_s >= self.limit_s):
                     again.add(row.number)
                     jobs.append((row, *WHOLE))
@@ -174,31 +169,20 @@ def _end(child: int) -> None:
 
 def check(
     rows: Sequence[Row], root: Path = ROOT, workers: int = 3, passed: bool = False, limit_s: float = TEST_S
-) -> tuple[list[str], list[Row]]:
-    """A sentence for each row that does not count, and the rows that do. Takes over this process: pytest runs in it."""
+) -> list[str]:
+    """A sentence for each row that does not count. Takes over this process: pytest runs in it."""
     found = missing(rows, root)
     here = [row for row in rows if not row.absent(root)]
     if found or not here:
-        return found, []
+        return found
     runner = Runner(here, workers, passed, limit_s)
     tests = sorted({t for row in here for t in row.tests})
     # Most rows fail, as they should: native tracebacks parse no source.
     arguments = ["-q", "-s", f"--timeout={limit_s:g}", "--tb=native", "-p", "no:xdist", "-p", "no:cacheprovider"]
     code = pytest.main([*arguments, f"--rootdir={root}", *(str(root / t) for t in tests)], plugins=[runner])
     if not runner.items:
-        return [*runner.weak, f"the tests could not be collected (pytest: {code})"], []
-    return runner.weak, [row for row in here if row.number not in runner.uncounted]
-
-
-def chosen(rows: list[Row], args: argparse.Namespace, seen: Seen) -> list[Row]:
-    """Those that the command line asks for."""
-    rows = [r for r in rows if not args.row or r.number in args.row]
-    if args.changed is not None:
-        rows = seen.lacking([r for r in rows if not r.absent(args.root)])
-        if len(rows) > args.changed:
-            print(f"{len(rows)} rows not seen to count as they are now: the first {args.changed} of them")
-        rows = sorted(rows[: args.changed], key=lambda r: r.number)
-    return rows
+        return [*runner.weak, f"the tests could not be collected (pytest: {code})"]
+    return runner.weak
 
 
 def main() -> int:
@@ -206,17 +190,17 @@ def main() -> int:
     parser.add_argument("--map", type=Path, default=MAP)
     parser.add_argument("--root", type=Path, default=ROOT)
     parser.add_argument("--row", type=int, action="append")
-    parser.add_argument("--changed", type=int, metavar="N", help="N at most of those not seen to count as they are now")
+    parser.add_argument("--some", type=int, metavar="N", help="N of them, by chance")
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--passed", action="store_true", help="the tests are known to pass")
     parser.add_argument("--limit-s", type=float, default=TEST_S, help="a test that runs longer has failed")
     args = parser.parse_args()
     sys.path.insert(0, str(args.root))
     start = time.monotonic()
-    seen = Seen(args.root)
-    rows = chosen(read(args.map), args, seen)
-    weak, counted = check(rows, args.root, args.workers, args.passed, args.limit_s)
-    seen.add(counted)
+    rows = [r for r in read(args.map) if not args.row or r.number in args.row]
+    if args.some is not None:
+        rows = sorted(random.sample(rows, min(args.some, len(rows))), key=lambda r: r.number)
+    weak = check(rows, args.root, args.workers, args.passed, args.limit_s)
     absent = [row for row in rows if row.absent(args.root)]
     for row in absent:
         print(f"row {row.number} ({row.clause}): NOT CHECKED, there is no {', '.join(row.absent(args.root))}")
@@ -224,8 +208,7 @@ def main() -> int:
         print(sentence)
     unchecked = f", {len(absent)} not checked" if absent else ""
     print(f"{len(rows)} rows, {len(weak)} that do not count{unchecked}, {time.monotonic() - start:.1f} s")
-    nothing = not rows and args.changed is None
-    return 1 if weak or nothing else 0
+    return 1 if weak or not rows else 0
 
 
 if __name__ == "__main__":

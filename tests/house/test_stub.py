@@ -4,8 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.house.seen import Seen
-from tests.house.spec_rows import Row, read
+from tests.house.spec_rows import read
 
 ROOT = Path(__file__).parents[2]
 
@@ -164,46 +163,6 @@ def test_a_test_that_passes_without_its_symbol_does_not_count(tmp_path: Path) ->
         assert f"row {number} (" in out
     assert "row 4" not in out
     assert "4 rows, 3 that do not count" in out
-
-
-def test_where_rows_were_seen_to_count_only_those_that_changed_are_run(tmp_path: Path) -> None:
-    rows = [("double", "test_function"), ("LIMIT", "test_constant"), ("double", "test_weak")]
-    assert "3 rows, 1 that" in run(tmp_path, rows)[1]
-    code, out = run(tmp_path, rows, "--changed", "9")
-    assert code == 1 and "row 3 (" in out and "1 rows, 1 that do not count" in out, "what does not count is not kept"
-    assert "0 rows, 0 that" in run(tmp_path, rows[:2], "--changed", "9")[1]
-    moved = run(tmp_path, [*rows[1::-1], ("Point", "test_struct"), ("TABLE", "test_dict")], "--changed", "1")[1]
-    assert "2 rows not seen to count as they are now: the first 1 of them" in moved
-    assert "1 rows, 0 that" in moved
-
-
-def test_a_rows_digest_is_of_its_modules_of_its_tests_and_of_what_those_import(tmp_path: Path) -> None:
-    for folder in ("ours", "ours/inner", "checks", "other"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "__init__.py").write_text("")
-    for name, text in {
-        "ours/a.py": "from ours import b", "ours/b.py": "import ours.inner.c", "ours/inner/c.py": "", "ours/x.txt": "",
-        "checks/test_a.py": "import ours.a, checks.help", "checks/help.py": "RUN = ['-m', 'ours.started']",
-        "checks/conftest.py": "", "ours/started.py": "", "other/d.py": "", "readme.md": "",
-    }.items():  # fmt: skip
-        (tmp_path / name).write_text(text)
-    row = Row(1, "c", (("ours.a", "x"),), ("checks/test_a.py::t",))
-    before = Seen(tmp_path).digest(row)
-    held = {"ours/a.py", "ours/b.py", "ours/inner/c.py", "ours/x.txt", "checks/test_a.py", "checks/help.py"}
-    held |= {
-        "checks/conftest.py",
-        "ours/started.py",
-        "ours/__init__.py",
-        "ours/inner/__init__.py",
-        "checks/__init__.py",
-    }
-    for path in sorted(p for p in tmp_path.rglob("*") if p.is_file()):
-        text = path.read_text()
-        path.write_text(text + "\n# changed")
-        name = str(path.relative_to(tmp_path))
-        assert (Seen(tmp_path).digest(row) != before) == (name in held), name
-        path.write_text(text)
-    assert Seen(tmp_path).digest(row) == before
 
 
 def test_a_test_that_fails_with_everything_in_place_does_not_count(tmp_path: Path) -> None:

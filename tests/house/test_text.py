@@ -106,7 +106,6 @@ def test_the_licence_is_the_one_named() -> None:
     assert "Apache License" in text and "END OF TERMS AND CONDITIONS" in text
 
 
-ROOT = Path(__file__).parents[2]
 SCHEMAS = json.loads(json.dumps(export.documents()))
 
 
@@ -139,7 +138,6 @@ def test_what_we_send_satisfies_its_schema_and_what_is_wrong_does_not() -> None:
     assert problems("session", "OpenSession", opening) == ["'question' is a required property"]
 
 
-ROOT = Path(__file__).parents[2]
 PUBLIC = {
     "Agent", "AgentRow", "BadInput", "Budget", "Document", "LearnReport", "Live", "Parley", "ParleyError", "Post",
     "Refusal", "Reply", "Result", "Seat", "Session", "Stack", "StackFailed", "Turn", "UnknownSession", "Unreachable",
@@ -168,8 +166,7 @@ def test_importing_it_costs_next_to_nothing() -> None:
 def test_public_functions_and_classes_say_what_they_are() -> None:
     """Every public class and function of the packages has a docstring."""
     bare = []
-    packages = ("schemas", "observability", "bus", "coordinator", "agents", "parley", "research/parley_research")
-    for package in packages:
+    for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             for node in ast.parse(path.read_text(encoding="utf-8")).body:
                 if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -179,7 +176,6 @@ def test_public_functions_and_classes_say_what_they_are() -> None:
     assert bare == []
 
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("docs", "research", "examples", "tests")
 PAGES = sorted((*ROOT.glob("*.md"), *(p for folder in FOLDERS for p in ROOT.glob(f"{folder}/**/*.md"))))
 LINK = re.compile(r"\]\((?!https?://|#|mailto:)([^)#\s]+)")
