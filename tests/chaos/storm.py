@@ -149,10 +149,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     found: Findings
     violations: list[str]
 
-    @property
-    def passed(self) -> bool:
-        return not self.violations
-
 
 class Storm:
     """One run."""

@@ -1,6 +1,6 @@
 """The boundary of a seat's prompts: one a session and seat, in every turn and copy."""
 
-from parley.coordinator.briefing import boundary, build, token
+from parley.coordinator.briefing import build
 from parley.coordinator.machine import Session
 from parley.schemas import log
 from tests.protocols.consensus.play import Play
@@ -22,9 +22,3 @@ def test_turns_and_copies_of_a_seat_have_the_same_and_other_seats_another() -> N
     play.score(40.0, "the answer")
     later = boundaries(play.session, play.entries[-1])
     assert len(first) == 3 == len(set(first.values())) and later == first
-
-
-def test_another_session_or_key_has_another_and_none_is_a_token() -> None:
-    found = boundary(KEY, "s1", "3-0")
-    others = (boundary(KEY, "s2", "3-0"), boundary(b"x" * 32, "s1", "3-0"), token(KEY, "s1", "3-0")[:16])
-    assert len(found) == 16 and found not in others

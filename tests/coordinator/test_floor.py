@@ -16,7 +16,7 @@ from parley.coordinator.commands import (
     Wish,
     Withdraw,
 )
-from parley.coordinator.machine import BrokenTable, Illegal, View, digest
+from parley.coordinator.machine import BrokenTable, Illegal, View
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.result import Result, ResultUsage, Stop
@@ -65,16 +65,6 @@ def test_words_need_an_open_window_and_come_before_its_end() -> None:
     on_time = Play()
     on_time.says("x", after_s=10)
     assert len(on_time.posts("Spoke")) == 1
-
-
-def test_a_window_that_the_protocol_closes_makes_no_event() -> None:
-    play = Play()
-    when("close", CloseWindow(name="floor"), CloseWindow(name="unknown"), OpenWindow(name="next", seconds=20))
-    play.says("close")
-    with pytest.raises(Illegal, match="window floor is not open"):
-        play.says("x")
-    play.event(log.TimerFired(), after_s=15)
-    assert play.posts("WindowClosed") == []
 
 
 def test_what_is_due_comes_in_the_order_of_its_deadlines_and_turns_first() -> None:
@@ -260,9 +250,6 @@ def test_one_beneath_is_enough_to_live_and_the_budgets_seconds_still_end_it() ->
     assert of(fired, log.SetTimer) == [] and without.session.timer_ns is None
 
 
-# ---------------------------------------------------------------- words between sessions, and of humans
-
-
 # ---------------------------------------------------------------- the chain
 
 
@@ -278,14 +265,3 @@ def test_it_all_recomputes() -> None:
     again = replay({"floor": FLOOR}.get, "s1", play.log)
     assert again.entries == tuple(play.entries)
     assert again.session == play.session
-
-
-def test_windows_and_sessions_beneath_are_in_the_digest() -> None:
-    play = started(Budget(tokens=50_000))
-    entry = play.entries[-1]
-    told = (entry.event, entry.at_ns, entry.cause, entry.commands)
-    mine = digest(play.entries[-2].digest, play.session, *told)
-    assert mine == entry.digest
-    for field in ("windows", "children"):
-        other = msgspec.structs.replace(play.session, **{field: {}})
-        assert digest(play.entries[-2].digest, other, *told) != mine, field

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import Diverged, Parting, replay, what_if
 from parley.schemas import log
@@ -143,8 +142,3 @@ def test_a_round_limit_is_told_to_the_seats_so_another_one_asks_otherwise() -> N
     got = what(round_limit=9)
     assert (got.n, got.recorded, got.stop) == (0, ("asks round 1 (answer)",), None)
     assert "do not show or say the same" in got.how
-
-
-def test_unknown_settings_are_refused() -> None:
-    with pytest.raises(Inadmissible, match="no such setting"):
-        what(treshold=1)

@@ -88,26 +88,10 @@ def test_agents_whose_every_argument_is_worthless_still_have_weights() -> None:
 # ---------------------------------------------------------------- progress
 
 
-def test_progress_ratios_are_moving_averages_over_the_last_w_rounds() -> None:
-    """Gains 0.2, 0, 0.1, 0.05; of the last three 0.05. Entropies before: 0.7, 0.75, 0.65; mean 0.7."""
-    moved = progress([0.9, 0.7, 0.75, 0.65, 0.6], [0.5, 0.4, 0.4, 0.1, 0.2], 3, 1e-3, either_way=False)
-    assert moved.r_i == pytest.approx(0.05 / (0.7 + 1e-3))
-    assert moved.r_d == pytest.approx(0.1 / (0.3 + 1e-3))
-
-
 def test_a_flag_goes_up_below_its_threshold_and_not_at_it() -> None:
     moved = progress([0.9, 0.7], [0.5, 0.4], 1, 1e-3, either_way=False)
     assert flags(moved, "relative", moved.r_i, moved.r_d) == (False, False)
     assert flags(moved, "relative", math.nextafter(moved.r_i, 1), math.nextafter(moved.r_d, 1)) == (True, True)
-
-
-def test_the_absolute_test_compares_moving_averages_and_successive_disagreements() -> None:
-    """D.5. Gains 0.2, 0.02: averages 0.2 and 0.11."""
-    moved = progress([0.9, 0.7, 0.68], [0.5, 0.4, 0.43], 3, 1e-3, either_way=False)
-    assert moved.delta_i == pytest.approx(0.11 - 0.2)
-    assert moved.delta_d == pytest.approx(0.03)
-    assert flags(moved, "absolute", 0.02, 0.05) == (True, True)
-    assert flags(moved, "absolute", 0.02, 0.02) == (True, False)
 
 
 # ---------------------------------------------------------------- logged only

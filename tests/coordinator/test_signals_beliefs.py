@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from parley.coordinator.signals.beliefs import (
     checked,
     jsd,
-    mixture,
     parse_belief,
-    smooth,
     spread,
     wasserstein,
 )
@@ -97,14 +95,6 @@ def test_an_error_names_ten_outcomes_at_most() -> None:
         parse_belief(shares(z=1), [f"o{i}" for i in range(100)])
 
 
-def test_smoothing_moves_every_probability_off_zero_and_keeps_the_sum() -> None:
-    rows = np.array([(1.0, 0.0), (0.2, 0.8)])
-    assert smooth(rows, 1e-6).tolist()[0] == pytest.approx([1 - 5e-7, 5e-7], abs=1e-15)
-    assert smooth(rows, 0).tolist() == rows.tolist()
-    assert smooth(rows, 0.1).sum(axis=1).tolist() == pytest.approx([1, 1], abs=1e-15)
-    assert spread([(1.0, 0.0), (0.2, 0.8)], 0.1).middle == pytest.approx((0.59, 0.41), abs=1e-15)
-
-
 # ---------------------------------------------------------------- disagreement
 
 
@@ -135,11 +125,6 @@ def test_disagreement_is_the_mean_kl_to_the_mean_belief_divided_by_log2_of_the_a
         assert disagreement(beliefs) == pytest.approx(sum(naive.kl(p, m) for p in rows) / 2, abs=1e-9)
 
 
-def test_the_mixture_is_the_weighted_mean() -> None:
-    rows = np.array([(0.6, 0.3, 0.1), (0.1, 0.2, 0.7)])
-    assert mixture(rows, (0.75, 0.25)) == pytest.approx((0.475, 0.275, 0.25), abs=1e-15)
-
-
 # ---------------------------------------------------------------- ordered outcomes
 
 
@@ -150,9 +135,3 @@ def test_wasserstein_is_as_every_pair_by_itself_says(beliefs: list[tuple[float, 
     positions = [float(x) for x in np.cumsum([0.0, *steps])]
     rows = [list(p) for p in beliefs]
     assert wasserstein(np.array(rows), positions) == pytest.approx(naive.wasserstein(rows, positions), abs=1e-9)
-
-
-@given(panels(2, 2))
-def test_wasserstein_on_unit_spacing_is_the_cheapest_transport(beliefs: list[tuple[float, ...]]) -> None:
-    a, b = map(list, beliefs)
-    assert wasserstein(np.array([a, b])) == pytest.approx(naive.transport(a, b), abs=1e-9)

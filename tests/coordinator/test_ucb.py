@@ -50,20 +50,6 @@ def test_the_reward_is_gain_and_fall_of_dispersion_less_the_cost_clipped() -> No
     assert worth((0.0, 1.0), (3.0, 0.0), 0.0) == 1.0
 
 
-def test_linucb_learns_which_action_suits_which_context() -> None:
-    """Two actions, each good in one of two situations: what UCB, which sees no context, cannot tell apart."""
-    dice = np.random.default_rng(3)
-    known, right = LinUcb(), 0
-    for t in range(600):
-        situation = int(dice.integers(2))
-        context = (1.0, float(situation))
-        action = known.choose([0, 1], context)
-        assert action is not None
-        right += t >= 300 and action == situation
-        known = known.learn(action, float(dice.random() < (0.9 if action == situation else 0.1)), context)
-    assert right / 300 > 0.95
-
-
 def test_linucbs_inverse_is_that_of_the_sum_of_outer_products() -> None:
     dice = np.random.default_rng(5)
     known, a, b = LinUcb(), np.eye(4), np.zeros(4)

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from parley.agents.expert_registry import ExpertRegistry
@@ -241,8 +240,3 @@ def test_a_registry_takes_nothing_that_is_not_pinned_and_the_newest_enrolment() 
     assert registry.specs() == (OTHER,)
     registry.hear(ROLE, "expert_sre", pin(OTHER), PinnedAnnouncement.of(said(OTHER, instance="three", draining=True)))
     assert registry.specs() == ()
-
-
-def test_an_announcement_holds_the_largest_specification() -> None:
-    big = expert("sre", domain=msgspec.structs.replace(SRE.domain, owns=tuple(f"{i:0>199}" for i in range(40))))
-    assert len(encode(said(big))) < 20_000

@@ -65,17 +65,3 @@ async def test_a_member_joins_once_though_a_moderator_dies_on_the_way(tmp_path: 
         assert (await bare.submit("f1", encode(fork))).fate == "taken"
         await bare.closed("f1", 30.0)
         assert invited(await bare.entries("f1")) == ["panelist_4"]
-
-
-async def test_a_seat_that_left_is_asked_no_more_and_too_few_are_refused(tmp_path: Path) -> None:
-    async with engine(tmp_path, queues=FOUR) as bare:
-        await bare.moderator()
-        await opens(bare)
-        assert (await decide(bare, "remove panelist_1")).fate == "taken"
-        refused = await decide(bare, "remove panelist_2")
-        assert refused.fate == "refused" and "the panel has 1 seats, least are 2" in refused.why
-        await bare.closed("s1", 30.0)
-        kinds = [(c.seat, c.round) for e in await bare.entries("s1") for c in e.commands if isinstance(c, log.Ask)]
-        assert ("panelist_1", 1) in kinds and ("panelist_1", 2) not in kinds
-        refused = await decide(bare, "add panelist_4")
-        assert (refused.fate, refused.why) == ("refused", "the session is closed")

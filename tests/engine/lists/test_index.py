@@ -220,25 +220,23 @@ async def test_a_client_lists_its_own_sessions_and_those_that_it_was_granted(bar
 # -- rebuilt
 
 
-async def test_a_rebuilt_index_is_the_one_that_was_there(bare: Engine) -> None:
-    await bare.moderator()
-    await bare.workers()
-    await bare.open("gone", protocol="nonsense")
-    await bare.open("s1")
-    await bare.closed("s1")
-    await bare.open("s2")
-    await bare.closed("s2")
-    assert (await bare.ask(subjects.own("erase", "owner", "s2"), EraseSession(), SubmitAnswer)).verdict == "accepted"
-    client = Client(bare.owner, "owner")
+async def test_a_rebuilt_index_is_the_one_that_was_there(stack: Engine) -> None:
+    await stack.open("gone", protocol="nonsense")
+    await stack.open("s1")
+    await stack.closed("s1")
+    await stack.open("s2")
+    await stack.closed("s2")
+    assert (await stack.ask(subjects.own("erase", "owner", "s2"), EraseSession(), SubmitAnswer)).verdict == "accepted"
+    client = Client(stack.owner, "owner")
 
     def plain(found: list[SessionRow]) -> dict[str, SessionRow]:
         return {r.session: msgspec.structs.replace(r, seq=0) for r in found}
 
     before = plain(await client.sessions())
     assert {sid: r.status for sid, r in before.items()} == {"gone": "refused", "s1": "finished", "s2": "erased"}
-    connection = await bare.connect("moderator")
+    connection = await stack.connect("moderator")
     await connection.api("STREAM.DELETE.INDEX")
-    await streams.ensure_streams(connection, ack_wait_s=bare.ack_wait_s)
+    await streams.ensure_streams(connection, ack_wait_s=stack.ack_wait_s)
     assert await client.listed() == ([], False), "it says that it is not whole"
     for _ in range(2):  # repeating it is fine
         pieces = [piece async for piece in client.rebuild_index()]
@@ -246,5 +244,5 @@ async def test_a_rebuilt_index_is_the_one_that_was_there(bare: Engine) -> None:
         after = await client.listed()
         assert (plain(after.rows), after.whole) == (before, True)
     for _ in range(2):  # a moderator that starts leaves it so
-        await streams.ensure_streams(connection, ack_wait_s=bare.ack_wait_s)
+        await streams.ensure_streams(connection, ack_wait_s=stack.ack_wait_s)
         assert (await client.listed()).whole

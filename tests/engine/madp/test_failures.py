@@ -1,4 +1,4 @@
-"""Each row of 9.1 and of 9.3, and the breaker of 9.2, provoked on the real bus: what comes of it, and who is told."""
+"""A lead that is gone, and an item that people are called for, on the real bus: what comes of it, and who is told."""
 
 import asyncio
 import base64
@@ -39,9 +39,6 @@ async def crew(tmp_path: Path) -> AsyncIterator[Crew]:
         yield started
 
 
-# ---------------------------------------------------------------- 9.1
-
-
 async def test_a_lead_is_gone(crew: Crew) -> None:
     """The timer fires long before the deadline, to look who is there; while the lead is, nothing comes of it. When
     nobody of it has been heard for the liveness time, the next that claimed it goes on, and no human is asked."""
@@ -77,12 +74,6 @@ async def test_a_lead_is_gone(crew: Crew) -> None:
     assert (lead_of(result), result["stop"]["reason"]) == (IMPL, "reviewed") and not result["outcome"]["items"]
     assert [(r["lead"], r["outcome"]) for r in result["rounds"]] == [(SRE, "missed"), (IMPL, "done")]
     assert stuck.kinds() == ["work"] and models[IMPL].kinds() == ["work"] and models[AUDITOR].kinds() == ["review"]
-
-
-# ---------------------------------------------------------------- 9.3
-
-
-# ---------------------------------------------------------------- 9.2 and NOTIFY
 
 
 async def told(crew: Crew, times: int) -> None:

@@ -168,6 +168,3 @@ async def test_a_candidate_that_is_there_and_deaf_is_waited_for_within_the_time_
     at = {p.kind: p.at_ns for p in await crew.posts("s1", "public")}
     assert 2.0 <= (at["claims"] - at["task"]) / 1e9 < 5.0
     assert lead_of(result) == SRE
-
-
-# ---------------------------------------------------------------- who has just begun
