@@ -44,7 +44,7 @@ from tests.chaos.verify import (
 from tests.protocols.critic.simulate import ROLES
 from tests.protocols.critic.simulate import example as archive
 from tests.protocols.critic.simulate import run as alone
-from tests.protocols.maci.simulate import example
+from tests.protocols.maci.turns import example
 from tests.support.crash import CRASH, CRASH_DIR
 from tests.support.model import Call, read_journal
 

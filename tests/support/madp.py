@@ -15,16 +15,14 @@ from parley.agents.models import make_model
 from parley.agents.protocols.madp.reactions import HEARD, make_hear
 from parley.agents.specs import of_expert
 from parley.agents.worker import Worker
-from parley.bus import subjects
 from parley.bus.connection import Connection
 from parley.coordinator.presence import Presence
-from parley.schemas import log
 from parley.schemas.expert import ROLE, ExpertSpec, pin, queue_of
 from parley.schemas.post import Fate, Post
 from parley.schemas.protocols.madp.messages import Item
 from parley.schemas.session import DecideItem
-from parley.schemas.turn import Speak, SubmitAnswer, Usage
-from parley.schemas.wire import decode, encode, raw
+from parley.schemas.turn import Usage
+from parley.schemas.wire import encode
 from tests.protocols.madp.play import APPROVED, done, helps
 from tests.support.engine import Engine, until
 
@@ -156,22 +154,6 @@ class Crew(Engine):
     async def decide(self, sid: str, item: str, choice: str, note: str = "", user: Connection | None = None) -> Fate:
         """A human's answer, and its fate."""
         return await self.submit(sid, encode(DecideItem(item=item, choice=choice, note=note)), user)
-
-    async def say(self, connection: Connection, user: str, sid: str, window: str, kind: str, body: Any) -> SubmitAnswer:
-        """What somebody says from the floor."""
-        speak = Speak(window=window, kind=kind, body=raw(body))
-        msg = await connection.request(subjects.say(subjects.ANY, "public", user, sid), encode(speak), 5.0)
-        return decode(msg.data, SubmitAnswer)
-
-    async def asked(self, sid: str) -> list[tuple[str, str]]:
-        """(seat, kind) of every turn that was asked."""
-        commands: list[log.Command] = [c for e in await self.entries(sid) for c in e.commands]
-        return [(c.seat, c.kind) for c in commands if isinstance(c, log.Ask)]
-
-    async def told(self, sid: str) -> list[Any]:
-        """What the breaker was told."""
-        commands = [c for e in await self.entries(sid) for c in e.commands]
-        return [msgspec.json.decode(c.body) for c in commands if isinstance(c, log.Tell)]
 
 
 def lead_of(result: Any) -> str:

@@ -1,34 +1,38 @@
 """Whole tasks on the real bus: experts' own processes hear them and claim them; who leads, supports and reviews."""
 
+import asyncio
+import base64
+import re
+import time
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from parley.agents import experts
-from parley.bus import subjects
-from parley.bus.errors import Denied
+from parley.agents.tools.folder import archive, unpack_archive
+from parley.bus import artifacts, subjects
 from parley.bus.posts import Reader, _vouched
 from parley.schemas import log
 from parley.schemas.expert import Domain, Triggers, queue_of
 from parley.schemas.post import Live
-from parley.schemas.protocols.madp.messages import Pass
-from parley.schemas.turn import Speak
-from parley.schemas.wire import encode, raw
+from parley.schemas.presence import ALIVE_S
+from parley.schemas.session import TimerDue
+from parley.schemas.wire import encode
 from tests.protocols.madp.play import (
+    AUDITOR,
     EXPERTS,
-    GENERAL,
     IMPL,
-    QA,
     SRE,
-    claim,
     done,
     matched,
     spec,
 )
 from tests.support.engine import until
 from tests.support.experts import expert
-from tests.support.madp import Actor, Crew, lead_of
+from tests.support.madp import Actor, Crew, lead_of, waits
+from tests.tools.support import DONE, Scripted, files_list, use
 
 DBA = expert(
     "dba", triggers=Triggers(primary=("postgres", "index", "query")), domain=Domain(owns=("slow queries and indexes",))
@@ -67,52 +71,6 @@ async def test_the_shipped_experts_do_a_task(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- who claims
-
-
-async def test_a_claim_is_taken_of_who_was_announced_with_this_specification_alone(crew: Crew) -> None:
-    """Each refusal names what is wrong, and leaves nothing behind. Nobody hears here: the test speaks, as each."""
-    moderator = await crew.moderator()
-    await crew.experts(DBA.id, hears=False)
-    await crew.know(moderator, without=(DBA.id,))
-    await crew.helper(matched({SRE: 0.75, IMPL: 0.7}))
-    voices = {x: await crew.connect(queue_of(x)) for x in (SRE, IMPL, QA, DBA.id, WRITER.id, GENERAL)}
-    await crew.task("s1", claim_window_s=20)
-    await crew.kind("s1", "task")
-
-    async def says(expert: str, kind: str, body: object) -> tuple[str, str]:
-        answer = await crew.say(voices[expert], queue_of(expert), "s1", "claims", kind, body)
-        return answer.verdict, answer.why
-
-    async def refused(expert: str, kind: str, body: object) -> str:
-        verdict, why = await says(expert, kind, body)
-        assert verdict == "refused"
-        return why
-
-    assert "dba was not announced when the task came" in await refused(DBA.id, "claim", claim(DBA.id, spec=DBA))
-    assert "got 'sre', but expert_implementation-engineer speaks" in await refused(IMPL, "claim", claim(SRE))
-    with pytest.raises(Denied):
-        speak = encode(Speak(window="claims", kind="claim", body=raw(claim(IMPL))))
-        await voices[SRE].publish(subjects.say(subjects.ANY, "public", queue_of(IMPL), "s1"), speak, confirm=True)
-    assert "needs its specification" in await refused(QA, "claim", claim(QA))
-    other = expert(QA, triggers=Triggers(primary=("anything",)))
-    assert "announced with another specification" in await refused(QA, "claim", claim(QA, spec=other))
-    assert "relevance" in await refused(SRE, "claim", {"agent_id": SRE, "claim": "Mine.", "relevance": "huge"})
-    assert "experts that are there" in await refused(SRE, "claim", claim(SRE, requires=(DBA.id,)))
-    assert not [e for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
-    assert (await says(WRITER.id, "claim", claim(WRITER.id, "low", spec=WRITER)))[0] == "accepted"
-    assert (await says(SRE, "claim", claim(SRE)))[0] == "accepted"
-    assert (await says(IMPL, "pass", Pass(agent_id=IMPL)))[0] == "accepted"
-    others = sorted(set(crew.specs) - {WRITER.id, SRE, IMPL, QA, DBA.id, GENERAL})
-    for x in others:
-        voice = await crew.connect(queue_of(x))
-        answer = await crew.say(voice, queue_of(x), "s1", "claims", "pass", Pass(agent_id=x))
-        assert answer.verdict == "accepted", "no candidate is waited for, until all have spoken"
-    assert (await says(QA, "pass", Pass(agent_id=QA)))[0] == "accepted"
-    assert "window claims is not open" in await refused(GENERAL, "claim", claim(GENERAL))
-    result = await crew.result("s1")
-    assert lead_of(result) == SRE
-    spoke = [e.event.author for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
-    assert spoke == [queue_of(x) for x in (WRITER.id, SRE, IMPL, *others, QA)]
 
 
 async def test_what_an_expert_says_live_is_its_own_seats_and_another_name_shows_both(crew: Crew) -> None:
@@ -168,3 +126,67 @@ async def test_a_candidate_that_is_there_and_deaf_is_waited_for_within_the_time_
     at = {p.kind: p.at_ns for p in await crew.posts("s1", "public")}
     assert 2.0 <= (at["claims"] - at["task"]) / 1e9 < 5.0
     assert lead_of(result) == SRE
+
+
+async def test_a_lead_is_gone(crew: Crew) -> None:
+    """The timer fires long before the deadline, to look who is there; while the lead is, nothing comes of it. When
+    nobody of it has been heard for the liveness time, the next that claimed it goes on, and no human is asked."""
+    later = [0.0]
+    moderator = await crew.moderator(clock=lambda: time.monotonic() + later[0])
+    models = await crew.experts(SRE)
+    stuck = Actor()
+    waits(stuck, "work")
+    lead = await crew.expert(SRE, stuck, drain_s=0.1)
+    await crew.know(moderator)
+    await crew.helper(matched({SRE: 0.8, IMPL: 0.6}, reviewers=[AUDITOR]))
+    await crew.task("s1", request={"turn_timeout_s": 600.0}, claim_window_s=60.0, coordination_s=300.0)
+    await asyncio.wait_for(stuck.stuck.wait(), 10)
+    bus = await crew.connect("moderator")
+    stored = await bus.api("STREAM.MSG.GET.TIMER", {"last_by_subj": subjects.timer("s1")})
+    (at,) = re.findall(r"Schedule: @at (\S+)Z", base64.b64decode(stored["message"]["hdrs"]).decode())
+    looks_in_s = (datetime.fromisoformat(at).replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds()
+    assert looks_in_s <= ALIVE_S, "before the end of anything that is set"
+
+    async def fired() -> list[log.TimerFired]:
+        return [e.event for e in await crew.entries("s1") if isinstance(e.event, log.TimerFired)]
+
+    await bus.store(subjects.fired("s1"), encode(TimerDue()))
+    assert await until(fired) == [log.TimerFired()] and not models[IMPL].kinds(), "the lead is there"
+
+    await lead._connection.close()  # it dies
+    later[0] = ALIVE_S
+    await bus.publish(subjects.CALL, b"")
+    await until(lambda: moderator.presence.gone(map(queue_of, EXPERTS)) == (queue_of(SRE),))
+    await bus.store(subjects.fired("s1"), encode(TimerDue()))
+    result = await crew.result("s1")
+    assert (await fired())[1:] == [log.TimerFired(gone=(queue_of(SRE),))]
+    assert (lead_of(result), result["stop"]["reason"]) == (IMPL, "reviewed") and not result["outcome"]["items"]
+    assert [(r["lead"], r["outcome"]) for r in result["rounds"]] == [(SRE, "missed"), (IMPL, "done")]
+    assert stuck.kinds() == ["work"] and models[IMPL].kinds() == ["work"] and models[AUDITOR].kinds() == ["review"]
+
+
+# ---------------------------------------------------------------- artifacts
+
+
+async def test_a_long_result_is_kept_whole_beside_the_record(crew: Crew) -> None:
+    long = "".join(f"line {n:05d}\n" for n in range(1, 901))
+    lead = Scripted(
+        use(("read_file", {"path": "short.txt"})), use(("read_file", {"path": "long.txt"})),
+        use(("write_file", {"path": "b.txt", "content": "b"})), DONE,
+    )  # fmt: skip
+    moderator = await crew.moderator()
+    await crew.experts(SRE)
+    await crew.expert(SRE, lead, tools=files_list())
+    await crew.know(moderator)
+    await crew.helper(matched({SRE: 0.95}, reviewers=[AUDITOR]))
+    files = {"short.txt": (b"short\n", False), "long.txt": (long.encode(), False)}
+    folder = await artifacts.put(crew.owner, "s1", archive(files))
+    await crew.task("s1", "Read it", folder=folder, item_s=1)
+    assert (await crew.result("s1", 50))["stop"]["reason"] == "unchecked"
+    (work,) = await crew.kind("s1", "work")
+    short, read, wrote = work["calls"]
+    assert "whole" not in short and "whole" not in wrote
+    assert len(read["result"]) == 2_000 and read["whole"] == "002-files.read_file.txt"
+    kept = unpack_archive(await artifacts.get(crew.owner, "s1", work["results"]["id"]))
+    text = kept[read["whole"]][0].decode()
+    assert set(kept) == {read["whole"]} and text.startswith(read["result"]) and "line 00900" in text

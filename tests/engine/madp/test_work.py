@@ -11,7 +11,7 @@ from parley.agents import experts
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
 from parley.agents.specs import AgentSpec
-from parley.agents.tools.folder import archive, unpack_archive
+from parley.agents.tools.folder import archive
 from parley.bus import artifacts
 from parley.client.protocols.madp.trace import trace
 from parley.client.view.fold import fold_log
@@ -82,22 +82,6 @@ async def worked(bus: Engine) -> list[Work]:
     """The work that was accepted."""
     posts: tuple[Post, ...] = await bus.posts("s1", "public")
     return [decode(p.body, Work) for p in posts if p.kind == "work"]
-
-
-@pytest.mark.slow
-async def test_the_reply_holds_diff_and_calls_and_the_folder_is_an_artifact(bus: Engine) -> None:
-    model = Scripted(use(("read_file", {"path": "app.py"})), EDIT, DONE)
-    await expert(bus, model)
-    start = await opened(bus)
-    await bus.closed("s1", 40)
-    (found,) = await worked(bus)
-    assert (found.outcome, found.output) == ("done", DONE["output"])
-    assert [(c.tool, c.ok) for c in found.calls] == [("read_file", True), ("replace_in_file", True)]
-    assert "+print('hello')" in found.diff and found.folder is not None
-    data = await artifacts.get(bus.owner, "s1", found.folder.id)
-    assert unpack_archive(data) == {"app.py": (b"print('hello')\n", False)}
-    assert await artifacts.get(bus.owner, "s1", start.id) == START
-    assert all(s.expert == SPEC for s in model.shown)
 
 
 @pytest.mark.slow

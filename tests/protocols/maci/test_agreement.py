@@ -166,15 +166,6 @@ def test_the_advocate_is_drawn_by_seed_and_round() -> None:
     assert all(a != b for (_, a), (_, b) in pairwise(sorted(advocates(play).items()))), "nobody is it twice in a row"
 
 
-# ---------------------------------------------------------------- gates that do not refuse everything
-
-
-# ---------------------------------------------------------------- flags
-
-
-# ---------------------------------------------------------------- what debaters and judges are shown
-
-
 # ---------------------------------------------------------------- no answer
 
 

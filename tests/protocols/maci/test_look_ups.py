@@ -87,7 +87,7 @@ def test_only_turns_that_answer_or_argue_look_things_up() -> None:
 
 def test_who_watches_sees_what_was_looked_up_and_that_nobody_can() -> None:
     fold = client.fold(looked(FOUND))
-    assert any(f"3 passages that debaters looked up, from {FOUND.name}" in card.text for card in fold.cards)
+    assert any(f"3 passages looked up, from {FOUND.name}" in card.text for card in fold.cards)
     told = "look-ups: no debater has a language model with tools, so nothing is looked up"
     assert told in [n.text for n in fold.notices()]
     there = (*(worker(f"debater_{n}", "debater", tools=True) for n in (1, 2)), *workers()[2:])

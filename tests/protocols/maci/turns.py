@@ -13,7 +13,15 @@ from parley.coordinator.schedulers.tone import tone
 from parley.schemas.belief import Belief, Share
 from parley.schemas.protocols.maci.messages import ArgueBrief, Passage, Passages, Ruled, Span, Speaker
 from parley.schemas.session import Document
-from tests.protocols.maci.simulate import example
+from tests.support import simulate
+
+
+def example(name: str) -> tuple[str, tuple[Document, ...], tuple[str, ...]]:
+    """(question, documents, outcomes) of an example."""
+    given = (simulate.EXAMPLES / name / "outcomes.txt").read_text().splitlines()
+    roles = ("debater", "judge", "analyst", "helper")
+    return *simulate.example(name, roles), tuple(line.strip() for line in given if line.strip())
+
 
 QUESTION, DOCUMENTS, OUTCOMES = example("diagnosis")
 

@@ -6,7 +6,7 @@ import pytest
 
 from parley.coordinator.machine import Inadmissible
 from parley.schemas.protocols.madp.work import Checked
-from tests.protocols.madp.play import APPROVED, AUDITOR, PLACED, SRE, Play, artifact, done
+from tests.protocols.madp.play import APPROVED, AUDITOR, SRE, Play, artifact, done
 
 CHECK = "python -m pytest -q"
 FOLDER = "f" * 64
@@ -115,14 +115,6 @@ def test_a_check_that_counts_nothing_and_succeeded_before_too_is_named_as_no_pro
     p.reply("check", run("after", passed=None))
     p.reply(AUDITOR, APPROVED)
     assert p.stop["reason"] == "approved" and "does not show what the work does" in p.warnings
-
-
-def test_a_revision_after_a_review_is_checked_again() -> None:
-    p = half_done()
-    p.reply("check", run("after"))
-    p.reply(AUDITOR, PLACED)
-    p.reply(SRE, done(folder=artifact(2)))
-    assert p.asked() == [("check", "check")] and p.brief("check")["folder"] == artifact(2).id
 
 
 def test_what_is_still_red_though_it_may_be_is_said() -> None:

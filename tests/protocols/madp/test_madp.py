@@ -112,11 +112,6 @@ def test_an_announced_expert_claims_with_the_specification_it_was_announced_with
     assert p.session.inner.claims[ARCH].spec is None and p.session.inner.profiles[ARCH].priority == 1
 
 
-def test_an_expert_that_came_later_is_not_heard() -> None:
-    with pytest.raises(Illegal, match="was not announced when the task came"):
-        Play(experts=(SRE, IMPL)).match(TWO).claims(ARCH, spec=spec(ARCH))
-
-
 def test_nobody_speaks_for_another() -> None:
     p = Play().match(TWO)
     with pytest.raises(Illegal, match="agent_id: got 'sre', but expert_implementation-engineer speaks"):
@@ -340,17 +335,6 @@ def test_who_passed_or_was_silent_is_not_made_lead_by_default() -> None:
     assert p.stop["reason"] == "rejected"
 
 
-def test_who_claimed_it_too_goes_on_by_default() -> None:
-    p = Play().match(THREE).passes(ARCH).claims(SRE).claims(IMPL, "low")
-    if p.phase == "challenging":
-        p.expire()
-    p.fail(SRE)
-    item = p.session.inner.items[-1]
-    assert (item.choices, item.default) == ((IMPL, GENERAL, "give up"), IMPL)
-    p.expire()
-    assert p.asked() == [(IMPL, "work")]
-
-
 def test_out_of_time_one_that_spoke_leads_before_one_that_did_not() -> None:
     p = extended().claims(IMPL, "low", 0.1)  # the least confident, and the only one that spoke
     p.expire()
@@ -361,14 +345,6 @@ def test_out_of_time_one_that_spoke_leads_before_one_that_did_not() -> None:
     p = extended()
     p.expire()
     assert p.session.inner.lead == SRE
-
-
-def test_support_that_fails_is_told_and_the_lead_goes_on() -> None:
-    p = Play().working()
-    p.reply(SRE, wants(IMPL))
-    p.fail(IMPL)
-    assert "It gave nothing back: model unreachable" in p.brief(SRE)["supported"][0]["output"]
-    assert "gave no support" in p.warnings
 
 
 def test_the_one_that_handed_over_is_there_for_support() -> None:
@@ -411,12 +387,6 @@ def test_without_a_match_nobody_can_say_who_reviews() -> None:
     p.reply(GENERAL, done())
     assert p.stop["reason"] == "unreviewed" and "not reviewed: nobody could say who reviews" in p.warnings
     assert "no reviewer of such work is running" not in p.warnings
-
-
-def test_the_lead_does_not_review_its_own_work() -> None:
-    p = Play().working(AUDITOR, reviewers=(AUDITOR, QA))
-    p.reply(AUDITOR, done())
-    assert p.asked() == [(QA, "review")]
 
 
 @pytest.mark.parametrize(

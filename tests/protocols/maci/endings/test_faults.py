@@ -1,7 +1,6 @@
 """What MACI may say of a debate: what moves, who read the devil's advocate, what evidence is worth, whose weights."""
 
 import json
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +50,6 @@ RISING = Path(__file__).parent / "rising.json"
 """Beliefs that draw apart for three rounds: the blind one agrees, then D is .03, .19, .21."""
 
 
-PUBLISHED = Path(__file__).parents[1] / "published.jsonl"
-"""Debates of sessions that were played, with what they brought round by round."""
-
-
 # ---------------------------------------------------------------- moving apart is no standing still
 
 
@@ -102,18 +97,6 @@ def test_over_any_debate_a_rise_flags_nothing_and_no_plateau_ends_a_round_that_m
         ended = verdict(config, now)
         if ended is not None and ended.reason == "plateau":
             assert isinstance(last.moved, float) and last.moved < 0.05
-
-
-@pytest.mark.parametrize("line", PUBLISHED.read_text().splitlines())
-def test_over_recorded_debates_too(line: str, tmp_path: Path) -> None:
-    debate = json.loads(line)["debate"]
-    file = tmp_path / "debate.json"
-    file.write_text(json.dumps({name: debate[name] for name in ("outcomes", "rounds")}))
-    report = signals_file.read_debate(str(file))
-    for before, now in pairwise(report.rounds):
-        assert now.jsd <= before.jsd + 1e-9 or not (now.pi_i or now.pi_d)
-    if report.stop is not None and report.stop.reason == "plateau":
-        assert isinstance(report.rounds[-1].moved, float) and report.rounds[-1].moved < 0.05
 
 
 # ---------------------------------------------------------------- the gate on evidence

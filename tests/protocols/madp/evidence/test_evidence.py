@@ -67,12 +67,6 @@ def test_a_human_may_approve_what_nothing_bears_out(choice: str, reason: str) ->
     assert p.stop["reason"] == reason and p.certificate["by"] == "client"
 
 
-def test_unreviewed_code_that_nothing_was_run_for_is_unchecked() -> None:
-    p = handed()
-    p.fail(AUDITOR)
-    assert p.stop["reason"] == "unchecked"
-
-
 def test_a_claim_of_a_run_that_did_not_happen_is_marked_and_no_result() -> None:
     p = handed("Both causes are corrected. I ran the whole suite: 6 passed.", diff=PROSE)
     brief = p.brief(AUDITOR)
@@ -348,9 +342,3 @@ def test_failures_that_the_task_names_are_enough_where_nothing_else_turned_red()
     assert not proof(run("before", A, B), run("after", A, B), "green", task).ok
     assert not proof(run("before", A, B), run("after", B, C), "green", task).ok
     assert not proof(run("before", A, B, passed=9), run("after", B, passed=8), "green", task).ok
-
-
-def test_regressions_alone_can_be_asked_for() -> None:
-    assert proof(run("before", A), run("after", A), "regressions", "add a page").ok
-    assert not proof(run("before", A), run("after", A, B), "regressions", "add a page").ok
-    assert not proof(run("before"), run("after", A), "regressions", "add a page").ok

@@ -87,12 +87,6 @@ def test_a_short_budget_is_spent_on_steps_that_have_room(tokens: int) -> None:
     assert replay(PROTOCOLS.get, "s1", p.log).entries == tuple(p.entries)
 
 
-def test_without_a_budget_it_has_all_its_steps_and_without_calls_of_tools_none_more() -> None:
-    assert works(Play(tools=True, metered=True).working()) == 100
-    assert works(Play({"tool_calls": 0}, tools=True, metered=True).working()) == 2
-    assert works(Play({"work_calls": 1}, tools=True, metered=True).working()) == 1
-
-
 @pytest.mark.parametrize("tokens", [60_000, 90_000, 120_000, 200_000, 400_000])
 @pytest.mark.parametrize("tools", [False, True])
 def test_the_limit_holds_whatever_is_used(tokens: int, tools: bool) -> None:
@@ -222,20 +216,6 @@ def test_the_most_of_a_task_is_not_known_and_one_turn_of_work_is() -> None:
     assert estimating.costs(found), "experts' models count tokens"
     document = estimating.document(found)
     assert document["most"] is None and document["work"]["calls"] == 3 and document["shortest_most"]["turns"] == 1
-
-
-def test_without_tools_a_turn_of_work_is_two_calls_at_most() -> None:
-    """Only a language model uses them: the list that the operator allows makes no difference without one."""
-    opening, workers = opening_of("q", {"protocol": "madp"}, door="python"), crew(tools=True)
-
-    def calls(tools: bool) -> int:
-        found = estimating.of(opening, [msgspec.structs.replace(w, metered=True, tools=tools) for w in workers]).work
-        assert found is not None
-        return found.calls
-
-    assert (calls(True), calls(False)) == (100, 2)
-    plain = estimating.of(opening, workers).work
-    assert plain is not None and plain.calls == 2
 
 
 def test_a_budget_that_holds_no_turn_of_work_is_refused_before_anything_starts() -> None:
