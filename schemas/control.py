@@ -4,148 +4,107 @@ may be.
 Source: seeds/maci.md, cited by the numbers of its equations. Scores and gates are 0 to 1, entropies base 2.
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
-from parley.schemas.wire import InvalidValue, in_range
+from parley.schemas.wire import InvalidValue, Limited, between
 
 
-class Development(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Development(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Q(0) and D(0) of a development set, one figure a case: their percentiles place the initial bins (F.1)."""
 
-    q: tuple[float, ...]
-    d: tuple[float, ...]
+    where = "development."
+    q: tuple[Annotated[float, between(-1, 1)], ...]
+    d: tuple[Annotated[float, between(0, 1)], ...]
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("q", "d"):
             if not getattr(self, name):
                 raise InvalidValue(f"development.{name}", "nothing", "a figure of at least one case is wanted")
-            for figure in getattr(self, name):
-                in_range(f"development.{name}", figure, -1 if name == "q" else 0, 1)
 
 
-class Constants(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Constants(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Numbers of the signals, dials and stops that every session shares. `parley signals` and `parley replay
     --constants` compute with others."""
 
+    where = "constants."
     prototype: Literal["relevant", "all"] | None = None
     """What evidence is held against (D.1): the task with all of its passages, or with its outcomes and those passages
     that these alone show to be relevant. None: by the reading, `all` in `paper` alone."""
-    relevant_from: float = 0.35  # cosine; docs/maci.md
+    relevant_from: Annotated[float, between(-1, 1)] = 0.35  # cosine; docs/maci.md
     """How near to the task and its outcomes a passage must be to be relevant."""
     # signals
-    smoothing: float = 1e-6  # share; M.1
-    w: int = 3  # rounds; eq. 6
-    eta: float = 1e-3  # eq. 6
-    lambda_: float = msgspec.field(default=0.8, name="lambda")  # eq. 4
-    eps: float = 1e-6  # eq. 4
-    eps_i: float = 0.02  # eq. 7, D.6
-    eps_d: float = 0.05  # eq. 7, D.6
+    smoothing: Annotated[float, between(0, 0.1)] = 1e-6  # share; M.1
+    w: Annotated[int, between(1, 100)] = 3  # rounds; eq. 6
+    eta: Annotated[float, between(1e-12, 1)] = 1e-3  # eq. 6
+    lambda_: Annotated[float, between(0, 1)] = msgspec.field(default=0.8, name="lambda")  # eq. 4
+    eps: Annotated[float, between(1e-12, 1)] = 1e-6  # eq. 4
+    eps_i: Annotated[float, between(0, 1)] = 0.02  # eq. 7, D.6
+    eps_d: Annotated[float, between(0, 1)] = 0.05  # eq. 7, D.6
     plateau: Literal["relative", "absolute"] = "relative"  # eq. 6 and 7
     """relative: equations 6 and 7; absolute: D.5."""
     # dials
-    alpha_i: float = 0.2  # eq. 8
-    alpha_d: float = 0.2  # eq. 8
-    gamma: float = 0.1  # eq. 9
-    tau_q: float = 0.5  # B.1
-    tau_crit: float = 0.3  # B.1
-    tau_max: float = 0.9  # the paper gives none
-    gate_quantile: float | None = None  # the paper has no bound
+    alpha_i: Annotated[float, between(0, 1)] = 0.2  # eq. 8
+    alpha_d: Annotated[float, between(0, 1)] = 0.2  # eq. 8
+    gamma: Annotated[float, between(0, 1)] = 0.1  # eq. 9
+    tau_q: Annotated[float, between(0, 1)] = 0.5  # B.1
+    tau_crit: Annotated[float, between(0, 1)] = 0.3  # B.1
+    tau_max: Annotated[float, between(0, 1)] = 0.9  # the paper gives none
+    gate_quantile: Annotated[float, between(0, 1)] | None = None  # the paper has no bound
     """No gate rises above this quantile of what the round's own arguments reach; None: by the reading, 0.25 and in
     `paper` no bound."""
-    nu: float = 0.0  # bits; M.2
-    averaging: float = 0.0  # M.1, the beta of equation 13
+    nu: Annotated[float, between(0, 10)] = 0.0  # bits; M.2
+    averaging: Annotated[float, between(0, 1)] = 0.0  # M.1, the beta of equation 13
     """Share by which a belief goes towards the mean of its round; 0: it stands as stated."""
     # start
-    q_hi: float = 0.7  # B.1
-    q_lo: float = 0.5  # B.1
-    d_lo: float = 0.3  # B.1
-    d_hi: float = 0.5  # B.1
+    q_hi: Annotated[float, between(-1, 1)] = 0.7  # B.1
+    q_lo: Annotated[float, between(-1, 1)] = 0.5  # B.1
+    d_lo: Annotated[float, between(0, 1)] = 0.3  # B.1
+    d_hi: Annotated[float, between(0, 1)] = 0.5  # B.1
     development: Development | None = None  # F.1
     """Given: the bins are its 30th and 70th percentiles in place of the four thresholds."""
     # stops
-    near_consensus: float = 0.1  # D.6
+    near_consensus: Annotated[float, between(0, 1)] = 0.1  # D.6
     agreement: bool | None = None  # not the paper's
     """Whether an agreement that stood a devil's advocate ends a debate; None: by the reading, not in `paper`."""
-    least_move: float = 0.05  # probability; not the paper's
+    least_move: Annotated[float, between(0, 1)] = 0.05  # probability; not the paper's
     """That a debater moves at least, for its belief to have moved."""
     evaluator_stability: bool = False  # E.7
-    crit_variance: float = 0.01  # E.7
-    crit_change: float = 0.02  # E.7
-    stalemate_rounds: int = 3  # not the paper's
+    crit_variance: Annotated[float, between(0, 1)] = 0.01  # E.7
+    crit_change: Annotated[float, between(0, 1)] = 0.02  # E.7
+    stalemate_rounds: Annotated[int, between(1, 50)] = 3  # not the paper's
     # learned schedule
-    w1: float = 0.5  # L.6
-    w2: float = 0.5  # L.6
-    cost_weight: float = 0.1  # the lambda of L.1
-    c_max: float | None = None  # tokens; L.1
+    w1: Annotated[float, between(0, 1)] = 0.5  # L.6
+    w2: Annotated[float, between(0, 1)] = 0.5  # L.6
+    cost_weight: Annotated[float, between(0, 1)] = 0.1  # the lambda of L.1
+    c_max: Annotated[float, between(1, 1e12)] | None = None  # tokens; L.1
     """None: the 95th percentile of the rounds so far."""
-    step: float = 0.2  # L.6
+    step: Annotated[float, between(0, 1)] = 0.2  # L.6
     # regime
-    y_min: int = 20  # outcomes; 3.6
-    o_lo: float = 0.3  # 3.6
-    ece_max: float = 0.1  # 3.6
-    ece: float | None = None  # 3.6
+    y_min: Annotated[int, between(2, 1_000)] = 20  # outcomes; 3.6
+    o_lo: Annotated[float, between(0, 1)] = 0.3  # 3.6
+    ece_max: Annotated[float, between(0, 1)] = 0.1  # 3.6
+    ece: Annotated[float, between(0, 1)] | None = None  # 3.6
     """Calibration error of the majority vote at development time; None: not known."""
 
     def __post_init__(self) -> None:
-        for name, low, high in _RANGES:
-            value = getattr(self, name)
-            if value is not None:
-                in_range(f"constants.{name.rstrip('_')}", value, low, high)
+        super().__post_init__()
         for less, more in (("q_lo", "q_hi"), ("d_lo", "d_hi"), ("tau_q", "tau_max"), ("tau_crit", "tau_max")):
             if getattr(self, less) > getattr(self, more):
                 allowed = f"allowed is at most constants.{more}, which is {getattr(self, more):g}"
                 raise InvalidValue(f"constants.{less}", getattr(self, less), allowed)
 
 
-_RANGES: tuple[tuple[str, float, float], ...] = (
-    ("smoothing", 0, 0.1),
-    ("w", 1, 100),
-    ("eta", 1e-12, 1),
-    ("lambda_", 0, 1),
-    ("eps", 1e-12, 1),
-    ("eps_i", 0, 1),
-    ("eps_d", 0, 1),
-    ("alpha_i", 0, 1),
-    ("alpha_d", 0, 1),
-    ("gamma", 0, 1),
-    ("tau_q", 0, 1),
-    ("tau_crit", 0, 1),
-    ("tau_max", 0, 1),
-    ("gate_quantile", 0, 1),
-    ("nu", 0, 10),
-    ("averaging", 0, 1),
-    ("relevant_from", -1, 1),
-    ("q_hi", -1, 1),
-    ("q_lo", -1, 1),
-    ("d_lo", 0, 1),
-    ("d_hi", 0, 1),
-    ("near_consensus", 0, 1),
-    ("least_move", 0, 1),
-    ("crit_variance", 0, 1),
-    ("crit_change", 0, 1),
-    ("stalemate_rounds", 1, 50),
-    ("w1", 0, 1),
-    ("w2", 0, 1),
-    ("cost_weight", 0, 1),
-    ("c_max", 1, 1e12),
-    ("step", 0, 1),
-    ("y_min", 2, 1_000),
-    ("o_lo", 0, 1),
-    ("ece_max", 0, 1),
-    ("ece", 0, 1),
-)
 CONSTANTS = Constants()
 
 
-class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Control(Limited, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What two people would set differently of the signals, dials and stops. Defaults are B.1's and D.6's where the
     paper gives any."""
 
-    section: ClassVar[str] = "control"
-    """What stands in front of a field's name in an error."""
-
+    where = "control."
     reading: Literal["debate", "paper"] = "debate"
     """debate: a stated belief stands, agreement ends a debate, and to have nothing to add is a plateau. paper: as
     published, with the monotone gate."""
@@ -153,7 +112,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     schedule: Literal["adaptive", "stepped", "fixed", "learned"] = "adaptive"
     policy: Literal["ucb", "linucb"] = "ucb"
     """Of the learned schedule: Algorithm 2, or L.5."""
-    cl: float | None = None
+    cl: Annotated[float, between(0, 1)] | None = None
     """The level of `fixed`, or a start that overrides the initial bins."""
     q_gate: bool | None = None  # research/parley_research/quotations
     """Off: q advises, every argument passes on its evidence, and tau_q is 0 (the ablation "no Q gate", table 3). None:
@@ -163,12 +122,12 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     monotone_gate: bool | None = None  # M.2, M.6
     """None: by the reading, on in `paper` alone."""
     # stops
-    tau_stop: int = 2  # rounds; eq. 10
-    tau_o: float = 0.3  # B.1
-    round_limit: int = 8
-    judges: int = 3  # E.2
+    tau_stop: Annotated[int, between(1, 50)] = 2  # rounds; eq. 10
+    tau_o: Annotated[float, between(0, 1)] = 0.3  # B.1
+    round_limit: Annotated[int, between(1, 50)] = 8
+    judges: Annotated[int, between(1, 9)] = 3  # E.2
     """Different workers, each a seat; where fewer are there, evaluator stability is not met."""
-    k_ret: int = 32  # B.2
+    k_ret: Annotated[int, between(1, 200)] = 32  # B.2
     """Passages retrieved for the task."""
 
     @property
@@ -209,16 +168,12 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return self.reading != "paper" or self.agreement_ends
 
     def __post_init__(self) -> None:
-        limits = (("cl", 0, 1), ("tau_stop", 1, 50), ("tau_o", 0, 1), ("round_limit", 1, 50), ("judges", 1, 9))
-        for name, low, high in (*limits, ("k_ret", 1, 200)):
-            value = getattr(self, name)
-            if value is not None:
-                in_range(f"{self.section}.{name}", value, low, high)
+        super().__post_init__()
         if self.schedule == "fixed" and self.cl is None:
-            raise InvalidValue(f"{self.section}.schedule", "fixed", f"it needs the level: set {self.section}.cl")
+            raise InvalidValue(f"{self.where}schedule", "fixed", f"it needs the level: set {self.where}cl")
         if self.schedule == "stepped" and self.cl is not None:
-            allowed = f"the stepped schedule goes 0.9, 0.7, 0.5, 0.3: leave {self.section}.cl out"
-            raise InvalidValue(f"{self.section}.cl", self.cl, allowed)
+            allowed = f"the stepped schedule goes 0.9, 0.7, 0.5, 0.3: leave {self.where}cl out"
+            raise InvalidValue(f"{self.where}cl", self.cl, allowed)
 
 
 class Tuned(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -236,14 +236,16 @@ class Limited(msgspec.Struct, frozen=True, kw_only=True):
     """What stands before a field's name in an error: `met.` for an item of the list `met`."""
 
     def __post_init__(self) -> None:
-        for name, limits in _limits_of(type(self)).items():
-            _hold(f"{self.where}{name}", getattr(self, name), limits)
+        for field, name, limits in _limits_of(type(self)):
+            _hold(f"{self.where}{name}", getattr(self, field), limits)
 
 
 @cache
-def _limits_of(message: type[Limited]) -> dict[str, dict[str, Any]]:
+def _limits_of(message: type[Limited]) -> tuple[tuple[str, str, dict[str, Any]], ...]:
+    """(field, what it is called in a message, its limits) of each field that has some."""
     hints = get_type_hints(message, include_extras=True)
-    return {name: limits for name in message.__struct_fields__ if (limits := _keywords(hints[name]))}
+    fields = zip(message.__struct_fields__, message.__struct_encode_fields__, strict=True)
+    return tuple((field, name, limits) for field, name in fields if (limits := _keywords(hints[field])))
 
 
 def _keywords(hint: Any) -> dict[str, Any]:

@@ -319,14 +319,14 @@ def _narrow_crit(shown: Shown) -> dict[str, dict[str, Any]]:
     }
 
 
+_DEBATE: dict[str, Any] = {"posts": POSTS, "prompt_post": _without_figures, "shuffled": False}
+"""Of whoever is shown the debate."""
 _DEBATER: dict[str, Any] = {
+    **_DEBATE,
     "reply": Case,
-    "posts": POSTS,
     "temperature": DEBATER_TEMPERATURE,
     "prompt_brief": _stand,
     "prompt_slots": _argue_orders,
-    "prompt_post": _without_figures,
-    "shuffled": False,
     "head": "debater",
     "order": ("speaks_for", "arguments", "rebuts", "answers", "argument", "why", "fails", "changed", "apart", "belief"),
 }
@@ -358,15 +358,13 @@ KINDS = {
     "blind": Kind(
         brief=BlindBrief,
         reply=Blind,
-        posts=POSTS,
         temperature=DEBATER_TEMPERATURE,
         prompt_brief=_blind,
         prompt_slots=_blind_orders,
-        prompt_post=_without_figures,
-        shuffled=False,
         head="debater",
         narrow=_narrow_blind,
         order=("reasoning", "spans", "belief"),
+        **_DEBATE,
     ),
     "argue": Kind(brief=ArgueBrief, narrow=_narrow_argue, **_DEBATER),
     "attack": Kind(brief=ArgueBrief, narrow=_narrow_argue, **_DEBATER),
@@ -387,13 +385,11 @@ KINDS = {
     "plan": Kind(
         brief=PlanBrief,
         reply=Tests,
-        posts=POSTS,
         prompt_brief=_plan,
         prompt_slots=_plan_orders,
-        prompt_post=_without_figures,
-        shuffled=False,
         head="analyst",
         narrow=_narrow_plan,
+        **_DEBATE,
     ),
 }
 
@@ -405,15 +401,5 @@ def _looks(brief: BlindBrief | ArgueBrief) -> dict[str, Any]:
     return _blind(brief) if isinstance(brief, BlindBrief) else _stand(brief)
 
 
-PARTS = {
-    "look_up": Kind(
-        brief=ArgueBrief,
-        reply=Case,
-        posts=POSTS,
-        prompt_brief=_looks,
-        prompt_post=_without_figures,
-        shuffled=False,
-        head="debater",
-    ),
-}
+PARTS = {"look_up": Kind(brief=ArgueBrief, reply=Case, prompt_brief=_looks, head="debater", **_DEBATE)}
 """A debater looks things up before its turn (parley.agents.looking.looked); its own types stand for the reply."""

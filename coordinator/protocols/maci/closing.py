@@ -82,14 +82,12 @@ def posts_of(
         post = v.next_post + len(says)
         if ruled.admitted:
             admitted.append(AdmittedArgument(post=post, id=ruled.id, seat=a.seat, tests=ruled.tests is True))
-            says.append(say(PUBLIC, "argument", s.round, replace(ruled, scores=()), a.seat))
-        elif maci_round.good(v, ruled):
-            refused.append(post)
-            good.append(post)
-            says.append(say(PUBLIC, "refused", s.round, replace(ruled, scores=()), a.seat))
         else:
             refused.append(post)
-            says.append(say(SCORES, "refused", s.round, ruled, a.seat))
+        good += [post] if maci_round.good(v, ruled) else []
+        shown = ruled.admitted or post in good
+        kind, body = "argument" if ruled.admitted else "refused", replace(ruled, scores=()) if shown else ruled
+        says.append(say(PUBLIC if shown else SCORES, kind, s.round, body, a.seat))
     return tuple(says), tuple(admitted), tuple(refused), tuple(good)
 
 

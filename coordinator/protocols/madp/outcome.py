@@ -121,13 +121,11 @@ def _check(s: State, v: View) -> dict[str, Any]:
 
 def _work(work: Work, s: State, v: View) -> dict[str, Any]:
     """The diff goes with the folder: both are of all turns."""
-    return {
-        "summary": work.summary,
-        "output": work.output,
-        "performed": work.performed,
-        "diff": diff_so_far(s, v),
-        "folder": s.folder,
-    }
+    return _fields(work, "summary", "output", "performed") | {"diff": diff_so_far(s, v), "folder": s.folder}
+
+
+def _fields(of: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
 
 
 def _of_diff(diff: str) -> tuple[str, ...]:
@@ -140,35 +138,20 @@ def _of_diff(diff: str) -> tuple[str, ...]:
 def _supported(n: int, v: View) -> dict[str, Any]:
     """What support gave back, without its text, which the post has."""
     support = body_of(v, n, Supported)
-    return {
-        "agent_id": support.agent_id,
-        "sub_task": support.sub_task,
-        "summary": support.summary,
-        "post": n,
-        "artifacts": support.artifacts,
-        "calls": len(support.calls),
-    }
+    fields = _fields(support, "agent_id", "sub_task", "summary", "artifacts")
+    return fields | {"post": n, "calls": len(support.calls)}
 
 
 def _handoff(n: int, v: View) -> dict[str, Any]:
-    handover = body_of(v, n, HandedOver)
-    return {"from_agent": handover.from_agent, "to_agent": handover.to_agent, "reason": handover.reason, "post": n}
+    return _fields(body_of(v, n, HandedOver), "from_agent", "to_agent", "reason") | {"post": n}
 
 
 def _items(s: State, v: View) -> list[dict[str, Any]]:
     """Each with what was answered; without an author the default held."""
     answers = [decode(p.body, Answered) for p in v.posts if p.channel == INBOX and p.kind == "answered"]
-    by_id = {a.id: a for a in answers}
+    by_id = {a.id: _fields(a, "choice", "author") for a in answers}
     return [
-        {
-            "id": i.id,
-            "kind": i.kind,
-            "question": i.question,
-            "choices": i.choices,
-            "default": i.default,
-            "choice": by_id[i.id].choice if i.id in by_id else None,
-            "author": by_id[i.id].author if i.id in by_id else None,
-        }
+        _fields(i, "id", "kind", "question", "choices", "default") | by_id.get(i.id, {"choice": None, "author": None})
         for i in s.items
     ]
 

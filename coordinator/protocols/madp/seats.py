@@ -30,11 +30,9 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
         if s.role != HELPER:
             why = f"seat {s.seat}: got role {s.role}; a task's experts are not named in advance, but for madp.expert"
             raise Inadmissible(f"seats.{s.seat}", why)
-    if len(request.seats) > 1:
-        raise Inadmissible("seats", f"role {HELPER}: got {len(request.seats)}, allowed is 1")
-    there = bool(request.seats or queues_alive(HELPER, workers, 0))
-    helper = (only_seat(HELPER, request, workers),) if there else ()
-    return (*helper, only_seat(CHECK, request, workers)) if settings.check else helper
+    there = request.seats or queues_alive(HELPER, workers, 0)
+    roles = (*([HELPER] if there else []), *([CHECK] if settings.check else []))
+    return tuple(only_seat(role, request, workers) for role in roles)
 
 
 def beneath(request: OpenSession, settings: Settings) -> OpenSession | None:

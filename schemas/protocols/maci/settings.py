@@ -1,12 +1,12 @@
 """Settings of a MACI session (docs/maci.md)."""
 
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import Annotated, Literal
 
 from parley.schemas.control import Constants, Control
 from parley.schemas.text import answer_key
 from parley.schemas.tools import MOST_LOOK_UPS
-from parley.schemas.wire import InvalidValue, few, in_range, not_empty
+from parley.schemas.wire import InvalidValue, between, chars, in_range, items, not_empty
 
 MOST_OUTCOMES = 1_000
 MOST_DEBATERS = 8
@@ -17,21 +17,14 @@ FARTHEST = 1e12
 class SessionConstants(Constants, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Numbers of a session that every session shares."""
 
-    max_arguments: int = 3  # a round's record stays short enough for one prompt
+    max_arguments: Annotated[int, between(1, 10)] = 3  # a round's record stays short enough for one prompt
     """Of one debater in one round."""
-    top_k: int = 5  # as many as a screen shows
+    top_k: Annotated[int, between(1, 100)] = 5  # as many as a screen shows
     """Outcomes of the mixture that the result lists."""
-    plan_size: int = 5  # what a person can look up; the paper gives none
+    plan_size: Annotated[int, between(1, 20)] = 5  # what a person can look up; the paper gives none
     """Tests that a plan may name."""
-    context_tokens: int = 4_000  # B.2
+    context_tokens: Annotated[int, between(100, 1_000_000)] = 4_000  # B.2
     """Of the passages retrieved for the task together, estimated."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        in_range("constants.max_arguments", self.max_arguments, 1, 10)
-        in_range("constants.top_k", self.top_k, 1, 100)
-        in_range("constants.plan_size", self.plan_size, 1, 20)
-        in_range("constants.context_tokens", self.context_tokens, 100, 1_000_000)
 
 
 SESSION_CONSTANTS = SessionConstants()
@@ -40,27 +33,27 @@ SESSION_CONSTANTS = SessionConstants()
 class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of one session."""
 
-    section: ClassVar[str] = "maci"
+    where = "maci."
     outcomes: tuple[str, ...] = ()
     """What may be the answer; none: open, the debaters' first proposals are merged by the analyst."""
     ordered: bool = False
     """The outcomes stand on a scale, in this order: disagreement is then Wasserstein's (D.4)."""
     positions: tuple[float, ...] = ()
     """Of ordered outcomes on their scale, rising; none: one unit apart."""
-    debaters: int = 2
+    debaters: Annotated[int, between(2, MOST_DEBATERS)] = 2
     """Seats, where the session names none. 2 to 8."""
     cross_family: Literal["prefer", "demand", "ignore"] = "prefer"
     """Whether judges are to be of another model family than every debater (E.1)."""
-    frames: tuple[str, ...] = ()
+    frames: Annotated[tuple[Annotated[str, chars(1_000, least=1)], ...], items(MOST_DEBATERS)] = ()
     """For each debater, in the order of seats, the point of view from which it answers blind (B.3, J); none: all begin
     alike."""
     close_the_loop: bool = False
     """After each round the plan's queries are run against the corpus, and what they find enters the next one."""
-    look_ups: int = 0
+    look_ups: Annotated[int, between(0, MOST_LOOK_UPS)] = 0
     """Calls of tools that a debater may make before it answers or argues, at most 8. What they return is among the
     passages from the next round on."""
-    max_input_tokens: int = 24_000
-    max_output_tokens: int = 2_000
+    max_input_tokens: Annotated[int, between(100, 10_000_000)] = 24_000
+    max_output_tokens: Annotated[int, between(20, 1_000_000)] = 2_000
 
     @property
     def constants(self) -> SessionConstants:
@@ -70,13 +63,6 @@ class Settings(Control, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_outcomes(self.outcomes, self.ordered, self.positions, open_too=True)
-        in_range("maci.debaters", self.debaters, 2, MOST_DEBATERS)
-        few("maci.frames", self.frames, MOST_DEBATERS)
-        for frame in self.frames:
-            not_empty("maci.frames", frame, 1_000)
-        in_range("maci.look_ups", self.look_ups, 0, MOST_LOOK_UPS)
-        in_range("maci.max_input_tokens", self.max_input_tokens, 100, 10_000_000)
-        in_range("maci.max_output_tokens", self.max_output_tokens, 20, 1_000_000)
 
 
 class TunedSettings(Settings, frozen=True, kw_only=True, forbid_unknown_fields=True):
