@@ -30,7 +30,7 @@ from parley.agents.model.base import ModelMisconfigured
 from parley.agents.openai.providers import PRESETS, provider
 from parley.agents.secrets import Secret, as_key, key_from, variable
 from parley.agents.specs import AgentSpec
-from parley.bus.files.plain import is_named, read_plain
+from parley.bus.files.plain import NotText, is_named, plain_text
 
 WITHOUT_A_SERVER = ("extractive", "recorded", "command")
 """What `LLM_PROVIDER` may name beside providers."""
@@ -90,11 +90,9 @@ def environment(folder: Path = Path(), environ: Mapping[str, str] | None = None)
 
 def _dotenv(path: Path) -> dict[str, str]:
     try:
-        text = read_plain(path).decode("utf-8-sig")
-    except OSError as error:
-        raise ModelMisconfigured(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise ModelMisconfigured(f"{path} is not UTF-8 text (byte {error.start}): save it as UTF-8") from None
+        text = plain_text(path)
+    except NotText as error:
+        raise ModelMisconfigured(f"{path} {error.why}") from None
     values = {}
     for binding in parse_stream(io.StringIO(text)):
         statement = binding.original.string

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from parley.agents import strict_yaml
 from parley.bus.channels import ACCOUNT_OF_ROLE
-from parley.bus.files.plain import read_plain
+from parley.bus.files.plain import NotText, plain_text
 from parley.schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
 from parley.schemas.wire import model_fault
 
@@ -104,18 +104,16 @@ def load(name_or_path: str) -> AgentSpec:
         return spec
     path = Path(name_or_path)
     try:
-        text = read_plain(path).decode()
-    except FileNotFoundError:
+        text = plain_text(path)
+    except NotText as error:
+        if path.exists():
+            raise SpecError(name_or_path, "", error.why) from error
         names = ", ".join(sorted(ACCOUNT_OF_ROLE.keys() - {ROLE}))
         raise SpecError(
             name_or_path,
             "",
             f"no such file, and no built-in agent (those are {names}, also with _1, _2 ..., and expert_ID)",
         ) from None
-    except OSError as error:
-        raise SpecError(name_or_path, "", f"cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise SpecError(name_or_path, "", f"is not UTF-8 text (byte {error.start})") from error
     return _read_expert(path) if path.suffix in (".md", ".mdc") or _is_expert(text) else parse(text, name_or_path)
 
 

@@ -26,13 +26,6 @@ _AFTER_RECONNECT_S = 2.0
 _SECOND_LOOK_S = 0.4
 
 
-def is_known_open(
-    connection: "Connection", _link: "ModeratorLink", delivery: "Delivery", work: Work, turn: Turn, ack_wait_s: float
-) -> bool:
-    """Whether `is_open` would say yes without a question: it costs no coroutine."""
-    return not turn.booked and connection.clock.sure and is_fresh(connection, delivery, work, ack_wait_s)
-
-
 async def is_open(
     connection: "Connection", link: "ModeratorLink", delivery: "Delivery", work: Work, turn: Turn, ack_wait_s: float
 ) -> bool:

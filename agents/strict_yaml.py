@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
-from parley.bus.files.plain import read_plain
+from parley.bus.files.plain import NotText, plain_text
 from parley.schemas.wire import model_fault
 
 if TYPE_CHECKING:
@@ -120,18 +120,21 @@ def _plain(document: Any) -> None:
     raise BadYaml(_DEEP)
 
 
+def read(path: Path) -> Any:
+    """What a YAML file says, as `load` has it. Raises BadYaml, also where it cannot be read as text."""
+    try:
+        return load(plain_text(path))
+    except NotText as error:
+        raise BadYaml(error.why) from error
+
+
 def load_as(path: Path, model: type[M], fault: Fault) -> M:
     """The list in a file. Raises what `fault` makes: it cannot be read, is not YAML, or has an unknown key or a value
     that is not allowed."""
     try:
-        value = load(read_plain(path).decode())
-    except OSError as error:
-        raise fault(str(path), "", f"it cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise fault(str(path), "", f"it is not UTF-8 text (byte {error.start})") from None
+        return parse_as(read(path), str(path), model, fault)
     except BadYaml as error:
         raise fault(str(path), "", error.why) from None
-    return parse_as(value, str(path), model, fault)
 
 
 def parse_as(value: object, source: str, model: type[M], fault: Fault) -> M:

@@ -41,7 +41,7 @@ from parley.agents.moderator_link import ModeratorLink, TurnArtifacts
 from parley.agents.protocols import UnknownKind, kind_of
 from parley.agents.show_turn import Bodies, ContextError, show
 from parley.agents.specs import AgentSpec
-from parley.agents.still_open import StillOpen, begin, is_known_open, is_open
+from parley.agents.still_open import StillOpen, begin, is_open
 from parley.agents.tools.allow import AllowList
 from parley.agents.worker_measures import DEADLINE, RAISED, WorkerMeasures, kind_of_fault
 from parley.agents.worker_model import WorkerModel
@@ -354,8 +354,7 @@ class Worker:
         except (UnknownKind, ContextError, Undecodable) as fault:  # another version asks: a reply that says so
             return await self._submit(job, turn, None, str(fault), None, 0.0)
         known = StillOpen(self._link, work, turn, self._ack_wait_s / 4)
-        at_hand = self._connection, self._link, job.delivery, work, turn, self._ack_wait_s
-        if not is_known_open(*at_hand) and not await is_open(*at_hand):
+        if not await is_open(self._connection, self._link, job.delivery, work, turn, self._ack_wait_s):
             self._measures.skipped()
             return "refused"
         if _LOGGER.isEnabledFor(logging.DEBUG):

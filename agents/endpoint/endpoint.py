@@ -19,7 +19,7 @@ import aiohttp
 import msgspec
 
 from parley.agents.endpoint.bounds import BadBody, Failed, ReplyLimits
-from parley.agents.endpoint.completion import Reading, ServerAnswer, decode, ends_whole, without_key
+from parley.agents.endpoint.completion import Reading, ServerAnswer, ends_whole, without_key
 from parley.agents.endpoint.errors import error_parts
 from parley.agents.endpoint.events import detect_stream, events
 from parley.agents.endpoint.limits import retry_after_s
@@ -27,8 +27,6 @@ from parley.agents.endpoint.transport import MOST_ERROR, error_body, pieces, pro
 from parley.agents.secrets import Secret, Stream, scrub
 from parley.agents.still_open import before_request
 
-MOST_MODELS = 50_000
-"""Objects in a server's list of models."""
 _OVERLOADED = re.compile(
     r"overloaded|unavailable|rate.?limit|too many requests|try again|server.?error|internal|timeout", re.I
 )
@@ -71,14 +69,6 @@ class Broken(Failure):
         self.reached = reached or paid
         self.text = text
         super().__init__(why)
-
-
-class _Model(msgspec.Struct, gc=False):
-    id: str
-
-
-class _Listed(msgspec.Struct):
-    data: list[_Model]
 
 
 class Endpoint:
@@ -127,23 +117,6 @@ class Endpoint:
             error.text = reading.done().written
             raise
         return reading.done()
-
-    async def models(self) -> tuple[str, ...]:
-        """Names of the models that the server lists: costs nothing.
-
-        Raises
-        ------
-        Rejected, Broken
-        """
-        async with self._request("/models", None, costs=False) as response:
-            data = await self._read(pieces(response, self._limits), "the server's list of models")
-            if data.count(b"{") > MOST_MODELS:
-                raise BadBody(f"the server's list of models has more than {MOST_MODELS:,} entries")
-            try:
-                listed = decode(data, _Listed, "the server's list of models cannot be read: it").data
-            except msgspec.ValidationError:
-                raise BadBody("the server's list of models cannot be read") from None
-            return tuple(model.id.removeprefix("models/") for model in listed)
 
     async def fetch(self, path: str, body: dict[str, Any] | None = None) -> bytearray:
         """What the server says at a path of its own, undecoded; with a body, it is posted. Costs nothing.

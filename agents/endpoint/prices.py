@@ -10,7 +10,6 @@ import msgspec
 
 from parley.agents import strict_yaml
 from parley.agents.model.base import ModelMisconfigured
-from parley.bus.files.plain import read_plain
 
 TABLE = Path(__file__).with_name("prices.yaml")
 _FIELDS = ("model", "input", "output")
@@ -56,11 +55,7 @@ def load(path: Path = TABLE) -> list[tuple[str, Price]]:
         The file cannot be read or is no table of prices; names the row and the field.
     """
     try:
-        rows = strict_yaml.load(read_plain(path).decode())
-    except OSError as error:
-        raise ModelMisconfigured(f"prices: {path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise ModelMisconfigured(f"prices: {path} is not UTF-8 text (byte {error.start})") from error
+        rows = strict_yaml.read(path)
     except strict_yaml.BadYaml as error:
         comma = "," if error.why.startswith("line") else ""
         raise ModelMisconfigured(f"prices: {path}{comma} {error.why}") from error

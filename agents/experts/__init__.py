@@ -31,7 +31,7 @@ import msgspec
 
 from parley.agents import strict_yaml
 from parley.agents.experts import agent_files, markdown
-from parley.bus.files.plain import read_plain
+from parley.bus.files.plain import NotText, plain_text
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.wire import InvalidValue
 
@@ -73,15 +73,9 @@ def load_spec(path: Path) -> ExpertSpec:
     """
     source = str(path)
     try:
-        data = read_plain(path, MAX_BYTES)
-    except OSError as error:
-        raise ExpertError(source, "", f"cannot be read: {error.strerror}") from error
-    if len(data) > MAX_BYTES:
-        raise ExpertError(source, "", f"is too large, the limit is {MAX_BYTES:,} bytes")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ExpertError(source, "", f"is not UTF-8 text (byte {error.start})") from error
+        text = plain_text(path, MAX_BYTES)
+    except NotText as error:
+        raise ExpertError(source, "", error.why) from error
     if path.suffix not in MARKDOWN:
         return read_text(text, source)
     if not _is_agent_file(text):

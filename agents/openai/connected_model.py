@@ -26,7 +26,6 @@ class ConnectedModel:
         self._options = options
         self.name = options.model
         self.family = options.family or family_of(options.model, options.provider)
-        self.price_known = options.price is not None
         price = options.effective_price
         self.usd_per_million_input = price.input
         self.usd_per_million_output = price.output
@@ -41,7 +40,7 @@ class ConnectedModel:
         )
         self.no_server = ""
         """Why its server cannot be used, as far as anybody has looked; empty: it can."""
-        self._price_warned = self.price_known or options.preset.local
+        self._price_warned = options.price is not None or options.preset.local
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._options.provider}, {self.name})"

@@ -7,7 +7,7 @@ answer's cap: a weak model that never comes to an end is ended by its grammar.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -83,14 +83,17 @@ def _build(
     schema["required"] = list(schema["properties"])
     for path, keywords in msgspec.json.decode(narrowed, type=dict[str, dict[str, Any]]).items():
         _put(schema, path.split("."), keywords, bounds)
-    if names and len(names) <= _NAMES and sum(map(len, names)) <= _NAME_CHARS:
-        _name_documents(schema, list(names))
-    elif not names:
-        _no_documents(schema)
+    few = len(names) <= _NAMES and sum(map(len, names)) <= _NAME_CHARS
+    for node in _nodes(schema):
+        if names and few and is_citation(node.get("properties", {})):
+            node["properties"]["document"] = {"type": "string", "enum": list(names)}
+        if not names and is_citation(node.get("items", {}).get("properties", {})):
+            node["maxItems"] = 0  # where there is no document, there is nothing to cite
+        if not bounds:
+            for keyword in _BOUNDS:
+                node.pop(keyword, None)
     if bounds:
         _deal(schema, tokens * _CHARS_PER_TOKEN)
-    else:
-        _plain(schema)
     return schema
 
 
@@ -108,26 +111,15 @@ def _ordered(node: Any, rank: Mapping[str, int]) -> Any:
     return ordered
 
 
-def _name_documents(node: Schema, names: list[str]) -> None:
-    for _, child in _children(node):
-        if is_citation(child.get("properties", {})):
-            child["properties"]["document"] = {"type": "string", "enum": names}
-        _name_documents(child, names)
-
-
-def _no_documents(node: Schema) -> None:
-    """Where there is no document, there is nothing to cite."""
-    for _, child in _children(node):
-        if is_citation(child.get("items", {}).get("properties", {})):
-            child["maxItems"] = 0
-        _no_documents(child)
-
-
-def _children(node: Schema) -> list[tuple[str, Schema]]:
-    children = list(node.get("properties", {}).items())
-    if node.get("items"):
-        children.append(("", node["items"]))
-    return children + [("", n) for n in node.get("anyOf", ())]
+def _nodes(node: Schema) -> Iterator[Schema]:
+    """A schema, and every one in it."""
+    yield node
+    for child in (
+        *node.get("properties", {}).values(),
+        *([node["items"]] if node.get("items") else ()),
+        *node.get("anyOf", ()),
+    ):
+        yield from _nodes(child)
 
 
 def _put(node: Schema, path: list[str], keywords: Mapping[str, Any], bounds: bool) -> None:
@@ -148,13 +140,6 @@ def _put(node: Schema, path: list[str], keywords: Mapping[str, Any], bounds: boo
         while keyword in ("enum", "maxLength") and "items" in at:
             at = at["items"]
         at[keyword] = value
-
-
-def _plain(node: Schema) -> None:
-    for name in _BOUNDS:
-        node.pop(name, None)
-    for _, child in _children(node):
-        _plain(child)
 
 
 # ---------------------------------------------------------------- lengths

@@ -9,8 +9,6 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from parley.agents.context import Shown
 from parley.agents.endpoint import prices
 from parley.agents.endpoint.endpoint import Broken, Rejected
@@ -19,7 +17,6 @@ from parley.agents.model.base import Completion, Emit, ModelUnavailable
 from parley.agents.openai.connected_model import ConnectedModel
 from parley.agents.openai.ladder import StructuredCall
 from parley.agents.openai.options import parse
-from parley.agents.openai.providers import NAMES
 from parley.agents.openai.sizing import learn
 
 _LOGGER = logging.getLogger(__name__)
@@ -33,24 +30,6 @@ def load_once() -> None:
     certificates()
 
 
-class ModelChecked(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be said of a model without paying for a call."""
-
-    answers: bool
-    """The server is there and takes the key, or does not list models."""
-    reachable: bool
-    """False: nobody answers at its address, or the key is refused. No turn could be answered."""
-    listed: bool | None
-    """Whether it lists this model; None: it lists none."""
-    why: str = ""
-    """What is wrong; holds no key and no address."""
-    structured: str
-    """The rung at which the next turn begins: json_schema, json_object, text."""
-    usd_per_million_input: float | None
-    """None: no price is known."""
-    usd_per_million_output: float | None
-
-
 class OpenAIModel(ConnectedModel):
     """Model `openai`."""
 
@@ -60,42 +39,28 @@ class OpenAIModel(ConnectedModel):
 
     async def look(self) -> None:
         """Look whether its server is there."""
-        checked = await self.check(_LOOK_S)
-        self.saw_server("" if checked.reachable else checked.why)
-        if not checked.reachable:
-            _LOGGER.warning("model %s at %s: %s", self.name, self.options.base_url, checked.why)
+        self.saw_server(why := await self.check(_LOOK_S))
+        if why:
+            _LOGGER.warning("model %s at %s: %s", self.name, self.options.base_url, why)
 
     async def prepare(self) -> None:
         """Learn what its server tells, and how fast it is, unless that is known, or nobody is there."""
         if not self.no_server:
             await learn(self.options, self.memory, self.open)
 
-    async def check(self, timeout_s: float = 5.0) -> ModelChecked:
-        """Look whether the server is there, takes the key and has the model. Never raises a ModelError."""
-        listed, why, reachable = None, "", True
+    async def check(self, timeout_s: float = 5.0) -> str:
+        """Why its server cannot be used, looked for without a paid call: no key and no address is in it. Empty: it can,
+        as far as that tells. Never raises a ModelError."""
         try:
             async with asyncio.timeout(timeout_s):
-                names = await self.open()[0].models()
-            listed = self.name in names if names else None
-            why = "" if listed is not False else f"the server does not list {self.name}"
+                await self.open()[0].fetch("/models")
         except TimeoutError:
-            why, reachable = f"no answer within {timeout_s:g} s", False
-        except Rejected as error:
-            # Some servers that chat do not list their models.
-            why = "" if error.status in (404, 405, 501) else error.why
-            reachable = error.status not in (401, 403)
+            return f"no answer within {timeout_s:g} s"
+        except Rejected as error:  # some servers that chat do not list their models
+            return error.why if error.status in (401, 403) else ""
         except Broken as error:
-            why, reachable = error.why, error.reached
-        price = self._options.price
-        return ModelChecked(
-            answers=not why or listed is False,
-            reachable=reachable,
-            listed=listed,
-            why=why,
-            structured=NAMES[self.rung()],
-            usd_per_million_input=None if price is None else price.input,
-            usd_per_million_output=None if price is None else price.output,
-        )
+            return "" if error.reached else error.why
+        return ""
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """Answer one turn within its caps and its deadline.

@@ -9,6 +9,14 @@ MOST = 500_000_000
 _PIECE = 1 << 20
 
 
+class NotText(Exception):
+    """A file that is no text. `why` follows its name."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(why)
+
+
 def is_named(path: Path) -> bool:
     """Whether something stands there that is no folder: a file, or what should be one and cannot be read."""
     return os.path.lexists(path) and not path.is_dir()
@@ -39,3 +47,16 @@ def read_plain(path: Path | str, most: int = MOST) -> bytes:
         return bytes(data)
     finally:
         os.close(fd)
+
+
+def plain_text(path: Path | str, most: int = MOST) -> str:
+    """The text of a file of at most `most` bytes, without the mark that some editors put before it. Raises NotText."""
+    try:
+        data = read_plain(path, most)
+        if len(data) > most:
+            raise NotText(f"is too large, the limit is {most:,} bytes")
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise NotText(f"cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise NotText(f"is not UTF-8 text (byte {error.start})") from error

@@ -103,12 +103,12 @@ async def refuse_servers(rows: tuple[AgentRow, ...]) -> None:
 async def _look(servers: "list[tuple[str, OpenAIModel]]") -> None:
     async def one(queue: str, model: "OpenAIModel") -> None:
         try:
-            answer = await model.check(_WITHIN_S)
+            why = await model.check(_WITHIN_S)
         finally:
             await model.aclose()
-        if not answer.reachable:
+        if why:
             o = model.options
-            raise BadInput(f"agent {queue}", f"provider {o.provider} at {o.base_url} cannot be used: {answer.why}")
+            raise BadInput(f"agent {queue}", f"provider {o.provider} at {o.base_url} cannot be used: {why}")
 
     looks = await asyncio.gather(*(one(*server) for server in servers), return_exceptions=True)
     for failed in looks:

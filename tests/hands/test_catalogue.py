@@ -66,7 +66,7 @@ def test_a_name_leads_to_a_hand_or_to_the_experts_own_model(tmp_path: Path) -> N
         hand_of("codex", environ)
     with pytest.raises(HandsError, match="no list of hands is named"):
         hand_of("codex", {})
-    with pytest.raises(HandsError, match=r"none.yaml: it cannot be read"):
+    with pytest.raises(HandsError, match=r"none.yaml: cannot be read"):
         find(environ, tmp_path / "none.yaml")
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import parley.stack.services  # noqa: F401
+from parley.agents.endpoint.endpoint import Failure
 from parley.agents.models import ModelError
 from parley.agents.openai.model import OpenAIModel
 from parley.schemas.turn import Caps
@@ -28,10 +29,11 @@ async def call(kind: str, made: OpenAIModel, seconds: float) -> str:
     """One call; the error that it ended with."""
     try:
         if kind == "models":
-            return (await made.check(seconds)).why
+            async with asyncio.timeout(seconds):
+                return f"{len(await made.open()[0].fetch('/models'))} bytes"
         shown = asked(seconds=seconds, stream=kind == "stream", caps=Caps(calls=1))
         return f"{await made.reply(shown, silent)}"
-    except ModelError as error:
+    except (ModelError, Failure) as error:
         return error.why
 
 

@@ -196,11 +196,7 @@ def _modes() -> dict[str, Mode]:
         ),
         # -- the list of models
         "models: 600 MB": Mode("models", floods(200, JSON, b'{"data":[', b"x" * 64_000, 9_375), _TOO_LONG),
-        "models: deep JSON": Mode("models", floods(200, JSON, b'{"x":' + deep + b',"data":[]}'), _NESTED),
         "models: status 302": Mode("models", floods(302, JSON, b"{}", location="/v1/more"), "HTTP 302.*not followed"),
-        "models: many of them": Mode(
-            "models", _flood(_wide(b'{"data":[', b'{"id":"\xc4\x81"},', 3.9, b"{}]}")), "more than 50,000"
-        ),
     }  # fmt: skip
     return found
 

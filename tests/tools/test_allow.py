@@ -88,7 +88,7 @@ def test_settings_name_it_for_the_services_of_a_stack(tmp_path: Path) -> None:
     for off in ("off", False):  # as YAML reads it
         assert plan_of(settings.load(given={"tools": off})).stack().env == {"PARLEY_TOOLS": "off"}
     bad = settings.load(given={"tools": str(tmp_path / "none.yaml")})
-    with pytest.raises(BadInput, match=r"none.yaml: it cannot be read"):
+    with pytest.raises(BadInput, match=r"none.yaml: cannot be read"):
         plan_of(bad).stack()
 
 
@@ -100,7 +100,7 @@ def test_an_expert_is_not_started_with_a_list_that_cannot_be_used(tmp_path: Path
 
 
 BAD = {
-    "none.yaml": (None, "none.yaml: it cannot be read"),
+    "none.yaml": (None, "none.yaml: cannot be read"),
     "key.yaml": ("servrs: {}", "key.yaml: servrs: there is no such field"),
     "program.yaml": ("servers: {s: {command: [no-such-program], tools: {t: {}}}}", "no program 'no-such-program'"),
 }

@@ -22,7 +22,6 @@ from parley.agents.protocols.madp.hands_turn import as_reply, by_hands
 from parley.agents.protocols.madp.kinds import STEPS
 from parley.agents.protocols.madp.read_first import near, read_first
 from parley.agents.protocols.madp.reply_diff import diff_in
-from parley.agents.task_texts import task_texts
 from parley.agents.tools import patch
 from parley.agents.tools.allow import AllowList
 from parley.agents.tools.client import Toolbox
@@ -272,7 +271,10 @@ def laid_out(shown: Shown) -> Shown:
 
 
 def _beside(brief: Any) -> Iterator[Other]:
-    yield from task_texts(brief.task)
+    for n, text in enumerate(brief.task.code_snippets, 1):
+        yield laid_beside(f"Code {n} of the task", text, "task")
+    for m in brief.task.prior_conversation:
+        yield laid_beside("Earlier conversation", {"role": m.role, "text": m.text}, "task")
     match brief:
         case WorkBrief():
             if brief.previous:

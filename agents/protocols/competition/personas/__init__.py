@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from parley.agents import strict_yaml
-from parley.bus.files.plain import read_plain
+from parley.bus.files.plain import NotText, plain_text
 from parley.schemas.protocols.competition.messages import Personality
 from parley.schemas.wire import SchemaError
 
@@ -52,15 +52,9 @@ def load(path: Path = BUILTIN) -> dict[str, Personality]:
     """
     source = str(path)
     try:
-        data = read_plain(path, MAX_BYTES)
-    except OSError as error:
-        raise PersonalityError(source, "", f"cannot be read: {error.strerror}") from error
-    if len(data) > MAX_BYTES:
-        raise PersonalityError(source, "", f"has {len(data):,} bytes, the limit is {MAX_BYTES:,}")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise PersonalityError(source, "", f"is not UTF-8 text (byte {error.start})") from error
+        text = plain_text(path, MAX_BYTES)
+    except NotText as error:
+        raise PersonalityError(source, "", error.why) from error
     return parse(text, source)
 
 
