@@ -10,7 +10,7 @@ import pytest
 
 from parley.agents.encoders import Encoder, Vectors
 from parley.agents.expert_matching.expert_scores import CANDIDATE, Matcher, features, matching_encoder, read_task
-from parley.agents.expert_matching.keyword_baseline import fit, match
+from parley.agents.expert_matching.keyword_baseline import match
 from parley.agents.expert_matching.sanitize import LONGEST, sanitized
 from parley.agents.expert_matching.word_roots import KEPT, root
 from parley.agents.experts import builtin
@@ -168,11 +168,6 @@ def test_who_is_found(matcher: Matcher, lead: str, prompt: str, given: str) -> N
     assert said.matcher == "better" and said.general == ("" if "alone" in given else "generalist")
 
 
-def test_a_file_fits_whose_patterns_it_meets_the_more_the_narrower_they_are() -> None:
-    by_id = {s.id: s for s in builtin()}
-    assert fit(by_id["frontend-engineer"], "src/App.tsx") > fit(by_id["implementation-engineer"], "src/App.tsx") > 0
-
-
 def test_no_expert_is_known_by_its_name(matcher: Matcher) -> None:
     renamed = tuple(msgspec.structs.replace(s, id=f"x{i}") for i, s in enumerate(builtin()))
     same = found(matcher, "a slow query on the orders table", renamed)
@@ -245,18 +240,6 @@ def test_specifications_are_prepared_again_when_one_of_them_changes(matcher: Mat
     assert found(matcher, "cut the hedge", ()).candidates == ()
     pond = expert("pond", ("fish",), owns=("ponds and fish",))
     assert first(found(matcher, "feed the fish in the pond", (pond, garden))) == "pond"
-
-
-def test_hundreds_of_experts_are_found_among(matcher: Matcher) -> None:
-    many = tuple(
-        msgspec.structs.replace(s, id=f"{s.id[:30]}-{k}", priority=k + 1)
-        for k in range(8)
-        for s in builtin()
-        if not s.general
-    )
-    assert len(many) > 100
-    said = found(matcher, "the query on the orders table is slow", many)
-    assert first(said) == "database-engineer-0"  # equal ones by priority
 
 
 TWINS = tuple(

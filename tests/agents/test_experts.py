@@ -1,6 +1,5 @@
 """Experts' specifications: those that come with Parley, files of one's own, and every way in which one is refused."""
 
-import fnmatch
 from pathlib import Path
 
 import pytest
@@ -108,27 +107,6 @@ def test_who_reviews() -> None:
     assert all(what.of for name, what in reviews.items() if not what.always)
 
 
-@pytest.mark.parametrize(
-    ("file", "expert"),
-    [
-        ("db/migrations/0042_add.sql", "database-engineer"),
-        ("src/App.tsx", "frontend-engineer"),
-        ("Dockerfile.prod", "build-release-engineer"),
-        (".github/workflows/ci.yml", "build-release-engineer"),
-        ("README.md", "technical-writer"),
-        ("tests/test_cart.py", "qa-engineer"),
-        ("ios/Main.swift", "mobile-engineer"),
-        ("study.ipynb", "data-scientist"),
-    ],
-)
-def test_patterns_of_files(file: str, expert: str) -> None:
-    fit = {s.id for s in builtin() if any(fnmatch.fnmatchcase(file, pattern) for pattern in s.triggers.files)}
-    assert expert in fit and len(fit) <= 2
-
-
-# ---------------------------------------------------------------- files of one's own
-
-
 def test_every_field_is_read() -> None:
     spec = read_text(FULL)
     assert (spec.id, spec.name, spec.version, spec.category, spec.priority) == (
@@ -170,16 +148,13 @@ def test_the_pin_is_of_what_is_said_and_not_of_how_it_is_written() -> None:
     [
         ("a: [", "", "is not YAML"),
         ("", "", "expected a mapping with the one key agent"),
-        ("- a", "", "expected a mapping"),
         ("{}", "agent", "it is missing"),
-        ("agnet: {}", "agnet", "did you mean agent?"),
         ("agent: x", "agent", "got 'x', expected a mapping of id, name, version"),
         (GOOD + GOOD, "", "the key agent stands here again, first in line 1"),
         (altered("id: gardener", "id: gardener\n  id: plumber"), "", "line 3: the key id stands here again"),
         (altered("name: Gardener", "naem: Gardener"), "naem", "did you mean name?"),
         (altered("  name: Gardener\n", ""), "name", "it is missing"),
         (also("zzz: 1"), "zzz", "known: category, checklist"),
-        (also("7: 1"), "7", "no such field"),
         (altered("name: Gardener", 'name: Gardener\n  "\\e[2J": 1'), "'\\x1b[2J'", "no such field"),
         (altered("name: Gardener", "name: 7"), "name", "got 7, expected a text"),
         (altered("name: Gardener", "name: ''"), "name", "got '', it must not be empty"),
@@ -187,39 +162,27 @@ def test_the_pin_is_of_what_is_said_and_not_of_how_it_is_written() -> None:
         (also("version: 1.0"), "version", "got 1.0, expected a text (in quotes"),
         (altered("id: gardener", "id: The Gardener"), "id", "got 'The Gardener', wanted are 1 to 40 of a-z"),
         (altered("id: gardener", "id: stop"), "id", "nobody, reject, revise, stop mean something else"),
-        (altered("id: gardener", f"id: {'g' * 41}"), "id", "1 to 40"),
-        (also("priority: 0"), "priority", "got 0, expected a whole number >= 1"),
         (also("priority: 100"), "priority", "got 100, expected a whole number <= 99"),
         (also("priority: yes"), "priority", "got True, expected a whole number"),
-        (also("reviews: {offf: [x]}"), "reviews.offf", "did you mean of?"),
         (also("reviews: {always: 1}"), "reviews.always", "expected true or false"),
         (also("reviews: all"), "reviews", "got 'all', expected a mapping of always"),
         (altered("[hedge, lawn]", "[]"), "triggers.primary", "at least one is needed"),
         (altered("[hedge, lawn]", "hedge"), "triggers.primary", "got 'hedge', expected a list"),
         (altered("[hedge, lawn]", "[hedge, 3]"), "triggers.primary[1]", "got 3, expected a text"),
-        (altered("[hedge, lawn]", "[' ']"), "triggers.primary", "it must not be empty"),
         (altered("[hedge, lawn]", f"[{'x' * 201}]"), "triggers.primary", "allowed are at most 200"),
         (altered("[hedge, lawn]", str(list("x" * 41))), "triggers.primary", "got '41 items', allowed are at most 40"),
         (altered("[hedge, lawn]", f"[a], examples: {list('x' * 61)}"), "triggers.examples", "allowed are at most 60"),
-        (altered("{primary: [hedge, lawn]}", "{primry: [a]}"), "triggers.primry", "did you mean primary?"),
-        (altered("{primary: [hedge, lawn]}", "{}"), "triggers.primary", "it is missing"),
         (altered("  triggers: {primary: [hedge, lawn]}\n", ""), "triggers", "it is missing"),
-        (altered("[plants]", "[]"), "domain.owns", "at least one is needed"),
         (altered("[plants]", "[plants], defers: [gardener: x]"), "domain.defers", "does not defer to itself"),
         (altered("[plants]", "[plants], defers: [a: x, b: y, a: z]"), "domain.defers", "'a' stands twice"),
         (altered("[plants]", "[plants], defers: [{a: x, b: y}]"), "domain.defers", "mappings with one entry"),
         (altered("[plants]", "[plants], defers: plumber"), "domain.defers", "got 'plumber', expected a mapping"),
-        (altered("[plants]", "[plants], defers: {7: x}"), "domain.defers", "got 7, expected an expert's id"),
         (altered("[plants]", "[plants], defers: {A B: x}"), "domain.defers", "got 'A B', it is no expert's id"),
         (altered("[plants]", "[plants], defers: {a: 3}"), "domain.defers.a", "got 3, expected a text"),
-        (altered("[plants]", "[plants], defers: [a: '']"), "domain.defers.a", "it must not be empty"),
         (altered("grows.", f"grows{'!' * 400}"), "deliberation.claim", "allowed are at most 400"),
-        (altered("claim: I", "clam: I"), "deliberation.clam", "did you mean claim?"),
         (altered("grows.", "grows, confidence: {high: 2}"), "deliberation.confidence.high", "got 2.0, allowed"),
         (altered("grows.", "grows, confidence: {low: .nan}"), "deliberation.confidence.low", "got nan, allowed"),
-        (altered("grows.", "grows, confidence: {low: x}"), "deliberation.confidence.low", "got 'x', expected"),
         (altered("grows.", "grows, confidence: {high: 0.4}"), "deliberation.confidence", "low <= medium <= high"),
-        (altered("grows.", "grows, confidence: {hihg: 1}"), "deliberation.confidence.hihg", "did you mean high?"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_named(text: str, field: str, why: str) -> None:

@@ -120,7 +120,11 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     latin, large = tmp_path / "latin.yaml", tmp_path / "large.yaml"
     latin.write_bytes(b"caf\xe9: {}")
     large.write_bytes(b"#" * (personas.MAX_BYTES + 1))
-    for path, why in ((tmp_path / "none.yaml", "cannot be read: No such file"), (latin, "byte 3"), (large, "the limit is 200,000")):
+    for path, why in (
+        (tmp_path / "none.yaml", "cannot be read: No such file"),
+        (latin, "byte 3"),
+        (large, "the limit is 200,000"),
+    ):
         with pytest.raises(PersonalityError, match=why):
             read_personas(path)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from parley.agents.expert_matching import keyword_baseline
-from parley.agents.expert_matching.word_roots import KEPT, read_prompt, root, roots, stands_in
+from parley.agents.expert_matching.word_roots import read_prompt, root, roots, stands_in
 from parley.agents.text.languages import is_foreign
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Reviews, Triggers
 from parley.schemas.routing import Task
@@ -138,15 +138,6 @@ def test_a_rule_is_wanted_although_it_is_put_as_a_negation(text: str) -> None:
 def test_who_forgets_does_not_set_aside() -> None:
     for text in ("users forget their password", "don't forget the tests", "did they forget anything"):
         assert read_prompt(text).unwanted == () and read_prompt(text).wanted_text == text
-
-
-def test_prompts_are_not_remembered() -> None:
-    """A process keeps the readings of those in hand alone (docs/retention.md), and of specifications' phrases all."""
-    roots.cache_clear()
-    for i in range(3 * KEPT):
-        keyword_baseline.match(Task(prompt=f"the query number {i} is slow"), (SQL, WEB))
-    assert read_prompt.cache_info().currsize <= KEPT < 10
-    assert roots.cache_info().currsize < KEPT  # triggers and what is owned
 
 
 def test_inflections_have_one_root() -> None:

@@ -2,17 +2,19 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from parley.client.api import open_client
+from parley.client.view.shapes import PostCard
+from parley.client.view.taking import Notice
 from parley.follow import follow
 from parley.planned.local_stack import LocalParley
 from parley.schemas import log
-from parley.schemas.post import Live, Post
+from parley.schemas.post import Live
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode
 from parley.show.view import TerminalView
@@ -80,10 +82,10 @@ class Heard(TerminalView):
 
     def __init__(self) -> None:
         super().__init__()
-        self.order: list[Live | Post] = []
+        self.order: list[Live | PostCard] = []
 
-    def post(self, post: Post) -> None:
-        self.order.append(post)
+    def cards(self, cards: Sequence[PostCard], notices: Iterable[Notice]) -> None:
+        self.order += cards
 
     def live(self, live: Live) -> None:
         self.order.append(live)
@@ -108,6 +110,6 @@ async def test_text_is_live_before_its_reply_is_taken_and_never_in_the_blind_rou
     for turn in later:
         mine = [i for i, x in enumerate(heard.order) if isinstance(x, Live) and x.turn == turn and x.state == "text"]
         said = "".join(x.text for x in texts if x.turn == turn)
-        taken = next(i for i, x in enumerate(heard.order) if isinstance(x, Post) and x.round == 2)
+        taken = next(i for i, x in enumerate(heard.order) if isinstance(x, PostCard) and x.round == 2)
         assert len(mine) > 5 and mine[5] < taken, "it comes while the model still writes"
         assert said.startswith("A4\nIt was measured on three printers"), said[:80]

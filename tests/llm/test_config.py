@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley.agents.config import VARIABLES, environment, prefixes, resolve, unmet_wish, variables_of
+from parley.agents.config import VARIABLES, environment, resolve, unmet_wish, variables_of
 from parley.agents.endpoint import prices
 from parley.agents.experts import builtin as shipped_experts
 from parley.agents.models import ModelMisconfigured, make_model
@@ -61,20 +61,6 @@ def test_the_seeds_example() -> None:
     assert of("judge", "judge")["api_key"] == "sk-ant"
     made = make_model("openai", resolve(AgentSpec(queue="judge", roles=("judge",)), SEED).options)
     assert made.family == "claude" and made.name == "claude-sonnet-4-6"
-
-
-def test_teams_seats_judge_and_audience_of_a_competition_choose_their_own() -> None:
-    environ = SEED | {"PRO_2_LLM_MODEL": "deepseek-reasoner", "AUDIENCE_LLM_MODEL": "glm-4.5-air"}
-
-    def model_of(name: str) -> Any:
-        return options(environ, spec(name))["model"]
-
-    assert prefixes("pro_2", ("pro",)) == ("PRO_2_", "PRO_", "")
-    assert prefixes("audience_3", ("audience",)) == ("AUDIENCE_3_", "AUDIENCE_", "")
-    assert {seat: model_of(seat) for seat in ("pro_1", "pro_2", "con_2", "judge", "audience_3")} == {
-        "pro_1": "deepseek-chat", "pro_2": "deepseek-reasoner", "con_2": "glm-4.7", "judge": "claude-sonnet-4-6",
-        "audience_3": "glm-4.5-air",
-    }  # fmt: skip
 
 
 def test_seat_over_role_over_global_over_file() -> None:
@@ -153,12 +139,6 @@ def test_a_helper_whose_model_is_named_takes_the_rest_from_the_settings_for_ever
 def test_a_provider_with_a_usual_model_needs_none() -> None:
     found = resolve(spec("panelist"), {"LLM_PROVIDER": "zhipu", "ZAI_API_KEY": KEY})
     assert parse(found.options, {}).model == "glm-4.7"
-
-
-def test_one_seat_can_stay_without_a_language_model() -> None:
-    environ = {"LLM_MODEL": "g", "OPENAI_API_KEY": "k", "ANALYST_LLM_PROVIDER": "extractive"}
-    found = resolve(spec("analyst"), environ)
-    assert (found.model, found.options) == ("extractive", {}) and resolve(spec(), environ).model == "openai"
 
 
 def test_an_address_alone_is_a_compatible_server_that_needs_no_key() -> None:

@@ -3,12 +3,14 @@
 import json
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.llm.aimock import aimock
+from tests.llm.aimock import Aimock, aimock
 from tests.llm.madp.test_projects import ENDED, step, use
 from tests.parley.support import Front
 from tests.tools.support import EXAMPLE
@@ -16,11 +18,15 @@ from tests.tools.support import EXAMPLE
 pytestmark = [pytest.mark.slow]
 
 DONE = {"outcome": "done", "summary": "It greets with hello.", "output": "greet() says hello.", **ENDED}
-ASK = ("ask", "The greeting should be hello", "--protocol", "madp", "--expert", "implementation-engineer",
-       "--check", "python -c pass")  # fmt: skip
-
+ASK = ("ask", "The greeting should be hello", "--protocol", "madp", "--expert", "implementation-engineer")
+CHECK = ("--check", "python -c pass")
+NEW = "def greet():\n    return 'hello'\n"
+OLD = "def greet():\n    return 'hi'\n"
+EDIT = use("replace_in_file", path="app.py", old="'hi'", new="'hello'")
+NAGS = {"verdict": "revision_needed", "findings": [
+    {"severity": "major", "description": "too short", "location": "app.py:2", "suggested_fix": ""}]}  # fmt: skip
 APPROVED = "approved by "
-PLANNED = "a plan, nothing was done"
+PLANNED = "nothing was done; the result is a plan"
 """What the card of a result says."""
 
 
@@ -28,30 +34,48 @@ PLANNED = "a plan, nothing was done"
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / "app.py").write_text("def greet():\n    return 'hi'\n")
+    (folder / "app.py").write_text(OLD)
     (folder / "old.txt").write_text("old\n")
     (folder / "link").symlink_to("/etc/passwd")
     return folder
 
 
-def environment(url: str, **more: str) -> dict[str, str]:
-    return {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": url,
+@contextmanager
+def expert(tmp_path: Path, *work: dict[str, Any], review: dict[str, Any] | None = None) -> Iterator[Aimock]:
+    """The server of a model that works in these steps, and reviews."""
+    begins = ["You lead the task", *(f"Step {n}, call 1" for n in range(1, len(work)))]
+    said = [step(text, body) for text, body in zip(begins, work, strict=True)]
+    verdict = step("Review what another expert did", review or {"verdict": "approved", "findings": []})
+    with aimock(tmp_path, [verdict, *reversed(said)]) as server:
+        yield server
+
+
+def environment(server: Aimock, **more: str) -> dict[str, str]:
+    return {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,
             "LLM_API_KEY": "sk-secret", **more}  # fmt: skip
 
 
-PATCH = "--- a/app.py\n+++ b/app.py\n@@ -1,2 +1,2 @@\n def greet():\n-    return 'hi'\n+    return 'hello'\n"
+def asked(
+    tmp_path: Path,
+    folder: Path,
+    *options: str,
+    work: tuple[dict[str, Any], ...] = (EDIT, DONE),
+    review: dict[str, Any] | None = None,
+    **env: str,
+) -> tuple[int, str, str, Front]:
+    with expert(tmp_path, *work, review=review) as server:
+        front = Front(tmp_path)
+        command = (*ASK, *CHECK, "--folder", str(folder), "--plain", *options)
+        code, out, err = front.run(*command, env=environment(server, **env))
+    return code, out, err, front
 
 
 def test_with_tools_off_a_word_that_nothing_is_to_change_ends_as_a_plan_as_was_said_before(
     tmp_path: Path, project: Path
 ) -> None:
     done = DONE | {"summary": "There is nothing to change.", "output": "It greets with hello already."}
-    with aimock(tmp_path, [
-        step("Review what another expert did", {"verdict": "approved", "findings": []}),
-        step("You lead the task", done),
-    ]) as server:  # fmt: skip
-        (tmp_path / "parley.yaml").write_text("tools: off\n")
-        code, out, err = Front(tmp_path).run(*ASK, "--folder", str(project), "--plain", env=environment(server.url))
+    (tmp_path / "parley.yaml").write_text("tools: off\n")
+    code, out, err, _ = asked(tmp_path, project, work=(done,))
     assert code == 3 and PLANNED in out, err or out
     assert "one that leaves it as it is ends as a plan (planned, exit status 3)" in err
 
@@ -64,74 +88,44 @@ def test_where_no_sandbox_is_there_run_is_off_and_that_is_said_before(tmp_path: 
         for program in Path(folder).glob("*"):
             if program.name != "bwrap" and not (programs / program.name).is_symlink():
                 (programs / program.name).symlink_to(program)
-    with aimock(tmp_path, [
-        step("Review what another expert did", {"verdict": "approved", "findings": []}),
-        step("Step 1, call 1", DONE),
-        step("You lead the task", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
-    ]) as server:  # fmt: skip
-        code, out, err = Front(tmp_path).run(
-            *ASK[:-2],
-            "--folder",
-            str(project),
-            "--plain",
-            "--set",
-            "madp.item_s=1",
-            env=environment(server.url, PATH=str(programs)),
-        )
-        asked = json.dumps(server.journal("gpt-work"))
+    with expert(tmp_path, EDIT, DONE) as server:
+        command = (*ASK, "--folder", str(project), "--plain", "--set", "madp.item_s=1")
+        code, out, err = Front(tmp_path).run(*command, env=environment(server, PATH=str(programs)))
+        prompts = json.dumps(server.journal("gpt-work"))
     assert code == 3 and "not settled: " in out and "nothing was run" in out, err or out
     told = "run is off, so experts run no command: there is no sandbox: bubblewrap is not installed"
     assert told in err and "tools are off" not in err
-    assert "replace_in_file" in asked and "read_output" not in asked
+    assert "replace_in_file" in prompts and "read_output" not in prompts
 
 
 def test_a_diff_that_does_not_fit_is_a_proposal_and_the_end_is_a_plan(tmp_path: Path, project: Path) -> None:
     """The model says that it did it, and the reviewer approves: the folder is as it was, so it is no work."""
-    before = (project / "app.py").read_text()
-    done = DONE | {"output": f"I changed it:\n```diff\n{PATCH.replace('hi', 'ho')}```"}
-    with aimock(tmp_path, [
-        step("Review what another expert did", {"verdict": "approved", "findings": []}),
-        step("You lead the task", done),
-    ]) as server:  # fmt: skip
-        command = (*ASK, "--folder", str(project), "--apply", "--plain", "--verbose")
-        code, out, err = Front(tmp_path).run(*command, env=environment(server.url, PARLEY_TOOLS="off"))
+    patch = "--- a/app.py\n+++ b/app.py\n@@ -1,2 +1,2 @@\n def greet():\n-    return 'ho'\n+    return 'hello'\n"
+    done = DONE | {"output": f"I changed it:\n```diff\n{patch}```"}
+    code, out, err, _ = asked(tmp_path, project, "--apply", "--verbose", work=(done,), PARLEY_TOOLS="off")
     assert code == 3, err or out
     assert PLANNED in out
     assert "proposed in the reply, and not applied" in out and "  +    return 'hello'" in out
     assert f"nothing is written to {project}: no work was done; the diff is a proposal" in err
-    assert (project / "app.py").read_text() == before
+    assert (project / "app.py").read_text() == OLD
 
 
 def test_the_result_is_written_back_and_the_diff_is_shown(tmp_path: Path, project: Path) -> None:
-    with aimock(tmp_path, [
-        step("Review what another expert did", {"verdict": "approved", "findings": []}),
-        step("Step 2, call 1", DONE),
-        step("Step 1, call 1", use("delete_file", path="old.txt")),
-        step("You lead the task", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
-    ]) as server:  # fmt: skip
-        front = Front(tmp_path)
-        env = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,
-               "LLM_API_KEY": "sk-secret", "PARLEY_TOOLS": str(EXAMPLE)}  # fmt: skip
-        code, out, err = front.run(*ASK, "--folder", str(project), "--apply", "--plain", "--verbose", env=env)
+    work = (EDIT, use("delete_file", path="old.txt"), DONE)
+    code, out, err, _ = asked(tmp_path, project, "--apply", "--verbose", work=work, PARLEY_TOOLS=str(EXAMPLE))
     assert code == 0, err or out
     assert "2 calls of tools: 1 replace_in_file, 1 delete_file" in out and "diff of 2 files, +1 −2 lines" in out
     assert "  -    return 'hi'" in out and "  +    return 'hello'" in out and "--- a/old.txt" in out
     assert "'link': it is a symbolic link" in out + err and f"2 changed in {project}: app.py, old.txt" in out + err
-    assert (project / "app.py").read_text() == "def greet():\n    return 'hello'\n"
+    assert (project / "app.py").read_text() == NEW
     assert sorted(p.name for p in project.iterdir()) == ["app.py", "link"]
     assert "sk-secret" not in out + err
 
 
 def test_a_folder_that_was_changed_meanwhile_is_left_and_the_result_is_printed(tmp_path: Path, project: Path) -> None:
-    with aimock(tmp_path, [
-        step("Review what another expert did", {"verdict": "approved", "findings": []}),
-        step("Step 1, call 1", DONE),
-        step("You lead the task", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
-    ]) as server:  # fmt: skip
-        front = Front(tmp_path)
-        env = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "gpt-work", "LLM_BASE_URL": server.url,
-               "LLM_API_KEY": "sk-secret", "PARLEY_TOOLS": str(EXAMPLE)}  # fmt: skip
-        child = front.start(*ASK, "--folder", str(project), "--apply", "--plain", "--verbose", env=env)
+    with expert(tmp_path, EDIT, DONE) as server:
+        command = (*ASK, *CHECK, "--folder", str(project), "--apply", "--plain", "--verbose")
+        child = Front(tmp_path).start(*command, env=environment(server, PARLEY_TOOLS=str(EXAMPLE)))
         assert child.stdout is not None
         said = next(line for line in child.stdout if line.startswith("session "))
         (project / "app.py").write_text("def greet():\n    return 'mine'\n")
@@ -140,13 +134,6 @@ def test_a_folder_that_was_changed_meanwhile_is_left_and_the_result_is_printed(t
     assert f"the result is not applied: {project} is not what was sent any more (app.py)" in out + err
     assert APPROVED in out and "+    return 'hello'" in out
     assert (project / "app.py").read_text() == "def greet():\n    return 'mine'\n"
-
-
-NEW = "def greet():\n    return 'hello'\n"
-OLD = "def greet():\n    return 'hi'\n"
-NOTHING_FOUND = {"verdict": "approved", "findings": []}
-NAGS = {"verdict": "revision_needed", "findings": [
-    {"severity": "major", "description": "too short", "location": "app.py:2", "suggested_fix": ""}]}  # fmt: skip
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -166,26 +153,12 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def asked(
-    tmp_path: Path, repository: Path, *options: str, review: dict[str, Any] = NOTHING_FOUND
-) -> tuple[int, str, str, Front]:
-    with aimock(tmp_path, [
-        step("Review what another expert did", review),
-        step("Step 1, call 1", DONE),
-        step("You lead the task", use("replace_in_file", path="app.py", old="'hi'", new="'hello'")),
-    ]) as server:  # fmt: skip
-        front = Front(tmp_path)
-        command = (*ASK, "--folder", str(repository), *options)
-        code, out, err = front.run(*command, env=environment(server.url))
-    return code, out, err, front
-
-
 def steps(err: str) -> list[str]:
     return [row.removeprefix("next: ") for row in err.splitlines() if row.startswith("next: ")]
 
 
 def test_the_next_step_of_an_approved_change_applies_it(tmp_path: Path, repository: Path) -> None:
-    code, out, err, front = asked(tmp_path, repository, "--plain")
+    code, out, err, front = asked(tmp_path, repository)
     assert code == 0, err + out
     (told,) = steps(err)
     assert told.startswith("parley sessions apply ") and "--unapproved" not in told and "more: " not in out
@@ -203,13 +176,13 @@ def test_the_next_step_of_an_approved_change_applies_it(tmp_path: Path, reposito
 
 
 def test_a_change_without_a_folder_is_refused_before_anything_starts(tmp_path: Path) -> None:
-    code, _, err = Front(tmp_path).run(*ASK, "--apply")
+    code, _, err = Front(tmp_path).run(*ASK, *CHECK, "--apply")
     assert code == 2 and "--folder, and no folder is named" in err
 
 
 def test_what_was_not_approved_is_applied_only_where_that_is_said(tmp_path: Path, repository: Path) -> None:
     limits = ("--set", "madp.max_reviews=0", "--set", "madp.item_s=1")
-    code, out, err, front = asked(tmp_path, repository, "--apply", "--plain", "--verbose", *limits, review=NAGS)
+    code, out, err, front = asked(tmp_path, repository, "--apply", "--verbose", *limits, review=NAGS)
     assert code == 3 and "the result is not applied: the session ended with review_limit" in err, err + out
     assert (repository / "app.py").read_text() == OLD
     (told,) = steps(err)

@@ -118,21 +118,17 @@ async def test_the_model_that_agrees_makes_nobody_less_sure() -> None:
     "shown",
     [
         turn(NOTHING),
+        turn(SURE),
+        msgspec.structs.replace(turn(UNSURE), brief=msgspec.structs.replace(turn(UNSURE).brief, keyword=True)),
         turn(UNSURE, asking=None),
         turn(UNSURE, asking=Asking(below=0.5, within_s=20.0)),
         turn(UNSURE, specs=(SHIPPED["generalist"],)),
     ],
-    ids=["nothing is left of the prompt", "not wanted", "sure enough", "nobody is there"],
+    ids=["nothing is left of the prompt", "sure", "the degraded mode", "not wanted", "sure enough", "nobody is there"],
 )
 async def test_the_model_is_not_asked(shown: Shown) -> None:
     done, server = await asked(shown, says(ANSWER))
     assert done == await computed(shown) and not server.requests
-
-
-async def test_it_is_not_asked_where_the_matcher_is_sure() -> None:
-    done, server = await asked(turn(SURE), says(ANSWER))
-    first = done.body.candidates[0]
-    assert not server.requests and first.expert == "database-engineer" and first.confidence > ASKING.below
 
 
 @pytest.mark.parametrize(
@@ -181,13 +177,6 @@ async def test_whom_the_model_names_makes_a_task_as_deep_as_the_source_says(
     candidates = ranked(done.body.candidates)
     assert len(server.requests) == 1 and {c.expert for c in candidates} == {lead, *support}
     assert determine_depth(assessed(done.body.factors, candidates), candidates) == depth
-
-
-async def test_in_the_degraded_mode_it_is_not_asked() -> None:
-    shown = turn(UNSURE)
-    shown = msgspec.structs.replace(shown, brief=msgspec.structs.replace(shown.brief, keyword=True))
-    done, server = await asked(shown, says(ANSWER))
-    assert done.body.matcher == "keyword" and not server.requests
 
 
 async def test_nobody_leads_where_the_model_says_so_and_somebody_where_only_it_finds_one() -> None:
