@@ -56,10 +56,7 @@ def run_session(opening: OpenSession, how: Run) -> tuple[int, Any]:
     if not how.plan.settings.nats.url:
         run(refuse_servers(how.plan.rows))
     view = choose(json=how.json, quiet=how.quiet, plain=how.plain, verbose=how.verbose)
-    if how.ephemeral:
-        view.keeps_nothing()
-    if how.sent is not None:
-        view.hides_next_step()
+    view.led = how.ephemeral or how.sent is not None
     options = bus_options(how.plan.settings)
     stop_tracing = setup_tracing("parley-ask")
     try:
@@ -120,7 +117,7 @@ async def ask(opening: OpenSession, how: Run, view: TerminalView) -> tuple[Resul
                 await _send(parley, sid, how, how.sent, view)
             lease = lease_of(parley)
             state = lease.state if lease is not None else None
-            async with telling(state, view.note, lambda: parley.client.bus_lacking):
+            async with telling(state, view.note, lambda: parley.client.connection.nc.lacking):
                 async with _page(how, parley) as page:
                     result = await _run(how, opening, view, interrupts, parley, sid, page)
             more: dict[str, Any] = {}
@@ -187,7 +184,7 @@ async def _run(
     try:
         fold = Fold(sid, everything=how.everything)
         fold.runs(opening.protocol, opening.settings, opening.question, opening.continues)
-        view.located(options)
+        view.where = options
         view.begins(fold)
         view.opened()
         _tell_seats(parley, sid, view, how)

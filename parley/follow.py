@@ -85,7 +85,8 @@ async def follow_opened(
             try:
                 result = showing.result()
             except (EnvironmentFault, NoModerator, Unreachable) as error:
-                raise SessionSilent(sid, parley.client.bus_gone or getattr(error, "plain", str(error))) from error
+                gone = parley.client.connection.nc.hopeless()
+                raise SessionSilent(sid, gone or getattr(error, "plain", str(error))) from error
             view.result(result)
             return result
         if choosing.result() == "leave":

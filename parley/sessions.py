@@ -263,13 +263,13 @@ def watch(
 
     async def main(parley: Parley) -> Result:
         view = choose(json=json, quiet=False, plain=plain, verbose=verbose)
-        view.located(bus_options(settings))
+        view.where = bus_options(settings)
         try:
             lease = lease_of(parley)
             state = lease.state if lease is not None else None
             if isinstance(parley, LocalParley) and (told := await parley.serve_again(sid)):
                 view.note(f"parley: {told}")
-            async with telling(state, view.note, lambda: parley.client.bus_lacking):
+            async with telling(state, view.note, lambda: parley.client.connection.nc.lacking):
                 return await follow(parley, sid, view, can_leave=True, owns=False, everything=everything)
         except UnknownSession as error:
             if error.why:

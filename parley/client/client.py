@@ -108,7 +108,7 @@ class Client:
     ) -> None:
         self.owner = connection.credentials.kind == OWNER_KIND
         """Whether it may ask for logs, workers and everybody's sessions."""
-        self._connection = connection
+        self.connection = connection
         self._user = user
         self._url = url
         self._patience_s = patience_s
@@ -122,47 +122,6 @@ class Client:
         self.serve: Serve | None = None
         """Has whom a session needs served just before it is opened, and says by which queues; None: whoever is alive
         serves."""
-
-    @property
-    def bus_lacking(self) -> str:
-        """What the bus lacks just now, so that nothing is stored, in words; empty: nothing that is known of."""
-        return self._connection.nc.lacking
-
-    @property
-    def bus_unsettled(self) -> bool:
-        """Whether servers of the bus are away, or were just now."""
-        return self._connection.nc.unsettled
-
-    @property
-    def bus_certificate_ends(self) -> float | None:
-        """When the certificate of the bus ends, as Unix time; None: it has none."""
-        return self._connection.certificate_ends
-
-    @property
-    def bus_addresses(self) -> str:
-        """Of all servers of the bus, as far as they are known, with commas between."""
-        return ",".join(self._connection.nc.known)
-
-    @property
-    def bus_most(self) -> int:
-        """How many servers the bus has, as far as is known; of one that is no cluster 1, however many addresses it
-        has."""
-        return self._connection.nc.most if self._connection.clustered else 1
-
-    @property
-    def bus_reached(self) -> int:
-        """How many servers the one that is connected reaches, itself among them; 0: it is no cluster's, or tells
-        nobody."""
-        return self._connection.nc.reached
-
-    def gives_up(self, why: Callable[[], str]) -> None:
-        """Wait for servers no longer once this says why they do not come back; empty: they may."""
-        self._connection.nc.hopeless = why
-
-    @property
-    def bus_gone(self) -> str:
-        """What `gives_up` was given says just now."""
-        return self._connection.nc.hopeless()
 
     @property
     def user(self) -> str:
@@ -184,36 +143,25 @@ class Client:
         BadInput
             It does not fit one message.
         """
-        sid = sid or new_sid()
         request = await self.with_workers(request)
         if self.recall is not None:
             request = await self.recall(request)
-        waits = request.expires_s is msgspec.UNSET
-        if waits:
-            request = self._expiring(request)
-        began = time.monotonic()
-        try:
-            with caller.asking("parley open", sid) as headers:
-                await self._opens(sid, request, headers, again=waits)
-        except Unreachable as error:
-            assert request.expires_s is not msgspec.UNSET, "given above"
-            raise Unanswered(sid, str(error), began + request.expires_s - time.monotonic()) from error
-        return sid
+        return await self._open("parley open", request, sid or new_sid())
 
     async def fork(self, request: ForkSession, sid: str | None = None) -> str:
         """Open a session that carries the record of another of one's own on; its id once a moderator has taken it.
         Raises as `open`."""
-        sid = sid or new_sid()
-        request = await self.with_workers(request)
-        expires = request.expires_s is msgspec.UNSET
-        if expires:
-            request = msgspec.structs.replace(request, expires_s=self._patience_s + _LATE_S)
-        until = time.monotonic() + self._patience_s + _LATE_S
+        return await self._open("parley fork", await self.with_workers(request), sid or new_sid())
+
+    async def _open(self, name: str, request: OpenSession | ForkSession, sid: str) -> str:
+        waits = request.expires_s is msgspec.UNSET
+        expires_s = self._patience_s + _LATE_S if request.expires_s is msgspec.UNSET else request.expires_s
+        began = time.monotonic()
         try:
-            with caller.asking("parley fork", sid) as headers:
-                await self._opens(sid, request, headers, again=expires)
+            with caller.asking(name, sid) as headers:
+                await self._opens(sid, msgspec.structs.replace(request, expires_s=expires_s), headers, again=waits)
         except Unreachable as error:
-            raise Unanswered(sid, str(error), until - time.monotonic()) from error
+            raise Unanswered(sid, str(error), began + expires_s - time.monotonic()) from error
         return sid
 
     async def with_workers(self, request: Opening) -> Opening:
@@ -236,11 +184,6 @@ class Client:
                 late = refusal.field == "session" and time.monotonic() - since > self._patience_s + _LATE_S
                 if not (late and again and self._outlasts):
                     raise
-            if isinstance(request, OpenSession):
-                request = self._expiring(request)
-
-    def _expiring(self, request: OpenSession) -> OpenSession:
-        return msgspec.structs.replace(request, expires_s=self._patience_s + _LATE_S)
 
     async def cancel(self, sid: str, reason: str = "") -> None:
         """End a session. Raises as `open`; Refusal also where it is not open."""
@@ -292,22 +235,22 @@ class Client:
         """Store an artifact in one's own session, which may still be to open; its id. Raises as
         parley.bus.artifacts.put."""
         patience_s, outlasts = self._patience_s, self._outlasts
-        return await artifacts.put(self._connection, sid, data, patience_s=patience_s, outlasts=outlasts)
+        return await artifacts.put(self.connection, sid, data, patience_s=patience_s, outlasts=outlasts)
 
     async def get(self, sid: str, id: str) -> bytes:
         """An artifact of a session. Raises as parley.bus.artifacts.get."""
         patience_s, outlasts = self._patience_s, self._outlasts
-        return await artifacts.get(self._connection, sid, id, patience_s=patience_s, outlasts=outlasts)
+        return await artifacts.get(self.connection, sid, id, patience_s=patience_s, outlasts=outlasts)
 
     async def _submit(
         self, sid: str, submission: Submission, channel: str = CLIENT, headers: dict[str, str] | None = None
     ) -> None:
         """Store on IN, then ask until a moderator says what became of it. One id, so that repeats are one
         submission."""
-        if self._connection.credentials.kind == VIEWER_KIND:
+        if self.connection.credentials.kind == VIEWER_KIND:
             raise NotAllowed("creds", f"{self._user!r} is a viewer, and a viewer may only read")
         data = encode(submission)
-        limit = self._connection.max_size - 1_024
+        limit = self.connection.max_size - 1_024
         if len(data) > limit:
             raise BadInput(
                 "evidence",
@@ -317,7 +260,7 @@ class Client:
         subject = subjects.inbox(channel, self._user, sid)
         msg_id = secrets.token_hex(16)
         ack = await self._until(
-            patience, lambda: self._connection.store(subject, data, msg_id=msg_id, headers=headers), storing=True
+            patience, lambda: self.connection.store(subject, data, msg_id=msg_id, headers=headers), storing=True
         )
         ask = encode(AskFate(seq=ack.seq))
         while True:
@@ -430,9 +373,9 @@ class Client:
 
     def _lists(self) -> list[str]:
         """Where it asks for sessions: for all of the tenant, or for those of each client that it reads."""
-        if not (self.owner or self._connection.credentials.kind in (CLIENT_KIND, VIEWER_KIND)):
+        if not (self.owner or self.connection.credentials.kind in (CLIENT_KIND, VIEWER_KIND)):
             raise BadInput("creds", f"sessions are listed to owners and clients; {self._user!r} is neither")
-        granted = self._connection.credentials.reads
+        granted = self.connection.credentials.reads
         if self.owner or EVERYBODY in granted:
             return [subjects.own("sessions", self._user, "")]
         return [subjects.own("mine", name, "") for name in dict.fromkeys((self._user, *granted))]
@@ -470,7 +413,7 @@ class Client:
         Unreachable
             No moderator answered.
         """
-        patience = self._patience() if patience_s is None else Patience(self._connection.nc, patience_s)
+        patience = self._patience() if patience_s is None else Patience(self.connection.nc, patience_s)
         return await self._ask(patience, subjects.own("workers", self._user, ""), encode(AskWorkers()), Workers)
 
     async def everybody(self, patience_s: float) -> Workers:
@@ -497,14 +440,14 @@ class Client:
             raise NotAllowed("creds", f"{what}; the credentials of {self._user!r} are a client's")
 
     def _patience(self) -> Patience:
-        nc, lacking_s = self._connection.nc, self._lacking_s
+        nc, lacking_s = self.connection.nc, self._lacking_s
         return Patience(nc, self._patience_s, outlasts=self._outlasts, lacking_s=lacking_s)
 
     async def _ask(
         self, patience: Patience, subject: str, data: bytes, wanted: type[T], timeout_s: float = _REQUEST_S
     ) -> T:
         async def once() -> T:
-            answer = (await self._connection.request(subject, data, timeout_s)).data
+            answer = (await self.connection.request(subject, data, timeout_s)).data
             try:
                 return decode(answer, wanted)
             except Undecodable as error:
@@ -538,9 +481,10 @@ class Client:
                 pause = min(0.25, pause * 1.5)
 
     def _nobody(self, what: str, patience: Patience) -> Unreachable | StackFailed:
-        if self.bus_gone:
-            return StackFailed(self.bus_gone)
+        nc = self.connection.nc
+        if gone := nc.hopeless():
+            return StackFailed(gone)
         where = f" at {self._url}" if self._url else ""
-        why = f"; {self.bus_lacking}" if self.bus_lacking else ""
+        why = f"; {nc.lacking}" if nc.lacking else ""
         early = min(self._patience_s, patience.waited_s) if self._lacking_s < self._patience_s else self._patience_s
         return Unreachable(f"{what} within {early:g} s{where}{why}")

@@ -73,35 +73,18 @@ class SentFolder(msgspec.Struct, frozen=True, kw_only=True):
         return {"folder": self.id}
 
     def words(self, *, everything: bool = False) -> Iterator[str]:
-        """What was left out, a line each; nothing for nothing. Only with `everything` all of
-        what was left out is named."""
+        """What was left out, a line each reason; with `everything` all of it is named."""
         by_reason: dict[str, list[str]] = {}
         for path, why in sorted(self.left_out, key=lambda x: TOO_MUCH in x.why):
             by_reason.setdefault(why, []).append(repr(path))
-        if held := by_reason.pop(MAY_BE_SECRET, None):
-            names, more = _some(held, len(held) if everything else _SECRETS_NAMED)
-            how = f"a line such as `!{line(held[0][1:-1])}` in .gitignore has it sent"
-            yield f"held back of {self.folder}: {names}{_more(more)}: {MAY_BE_SECRET}; {how}"
-        for why in (own_files.STATE, own_files.KEYS):
-            if held := by_reason.pop(why, None):
-                names, more = _some(held, len(held) if everything else _SECRETS_NAMED)
-                yield f"held back of {self.folder}: {names}{_more(more)}: {why}"
-        reasons, left = [], 0
-        for i, (why, paths) in enumerate(by_reason.items()):
-            names, more = _some(paths, len(paths) if everything else _NAMED if i < _NAMED else 0)
-            reasons += [f"{names}: {why}"] if names else []
-            left += more
-        if reasons:
-            yield f"not sent of {self.folder}: {line('; '.join(reasons))}{_more(left)}"
-
-
-def _some(paths: Sequence[str], most: int) -> tuple[str, int]:
-    """(the first ones on a line, how many more there are)."""
-    return ", ".join(map(line, paths[:most])), max(0, len(paths) - most)
-
-
-def _more(left: int) -> str:
-    return f" and {left} more (--verbose names them)" if left else ""
+        for why, paths in by_reason.items():
+            held = why in (MAY_BE_SECRET, own_files.STATE, own_files.KEYS)
+            most = len(paths) if everything else _SECRETS_NAMED if held else _NAMED
+            more = f" and {len(paths) - most} more (--verbose names them)" if len(paths) > most else ""
+            how = f"; a line such as `!{line(paths[0][1:-1])}` in .gitignore has it sent"
+            how = how if why == MAY_BE_SECRET else ""
+            names = ", ".join(map(line, paths[:most]))
+            yield f"{'held back' if held else 'not sent'} of {self.folder}: {names}{more}: {line(why)}{how}"
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from parley.client.records import Altered, Record, check_protocol, entries_of, o
 from parley.client.strict_files import read_yaml, struct_of
 from parley.client.text import count, line, plain
 from parley.coordinator.admission import build_settings
-from parley.coordinator.machine import Inadmissible
+from parley.coordinator.machine import Inadmissible, Protocol
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import Diverged, Parting, replay, what_if
 from parley.coordinator.signals.grace import Grace
@@ -95,21 +95,24 @@ def compare(
         "session": record.sid,
         "settings": settings,
         **({"constants": dict(constants)} if constants else {}),
-        "changed": {
-            **_changed(protocol, opening(record).settings, changes),
-            **_renumbered(protocol, numbers),
-            **_other_grace(protocol, grace),
-        },
+        "changed": _changed(PROTOCOLS[protocol], opening(record).settings, changes, numbers, grace),
         **msgspec.to_builtins(parting),
     }
 
 
-def _changed(protocol: str, recorded: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Each setting that is another one, on the scale of the record: name -> what it was, and what it is in this run."""
-    played = PROTOCOLS[protocol]
-    before = msgspec.to_builtins(build_settings(played, recorded))
-    now = msgspec.to_builtins(build_settings(played, {**recorded, **changes}))
-    return {name: {"recorded": before.get(name), "this": now[name]} for name in now if now[name] != before.get(name)}
+def _changed(
+    protocol: Protocol, recorded: Mapping[str, Any], changes: Mapping[str, Any], numbers: Mapping[str, Any],
+    grace: Grace | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Each setting, constant and number of the grace that is another one: name -> what it was, and is in this run."""
+    pairs = [("", *(build_settings(protocol, {**recorded, **more}) for more in ({}, changes)))]
+    pairs += [("constants.", protocol.tuned().constants, numbers)] if protocol.tuned is not None and numbers else []
+    pairs += [("grace.", protocol.grace, grace or protocol.grace)]
+    found: dict[str, Any] = {}
+    for before, own, this in pairs:
+        was, now = msgspec.to_builtins(own), msgspec.to_builtins(this)
+        found |= {f"{before}{k}": {"recorded": was.get(k), "this": v} for k, v in now.items() if was.get(k) != v}
+    return found
 
 
 def read_constants(path: Path) -> dict[str, Any]:
@@ -147,22 +150,6 @@ def _grace(protocol: str, given: object) -> Grace | None:
         return msgspec.convert(given, Grace)
     except msgspec.ValidationError as error:
         raise BadInput("--constants", f"grace: {error}") from error
-
-
-def _other_grace(protocol: str, grace: Grace | None) -> dict[str, Any]:
-    """Each number of the grace that is another one, as `_changed` has settings."""
-    own, this = (msgspec.to_builtins(g) for g in (PROTOCOLS[protocol].grace, grace or PROTOCOLS[protocol].grace))
-    return {f"grace.{k}": {"recorded": own[k], "this": this[k]} for k in own if own[k] != this[k]}
-
-
-def _renumbered(protocol: str, numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """Each constant that is another one, as `_changed` has settings."""
-    tuned = PROTOCOLS[protocol].tuned
-    if tuned is None or not numbers:
-        return {}
-    own = msgspec.to_builtins(tuned().constants)
-    changed = {name: value for name, value in numbers.items() if own.get(name) != value}
-    return {f"constants.{name}": {"recorded": own.get(name), "this": value} for name, value in changed.items()}
 
 
 def wanted(protocol: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

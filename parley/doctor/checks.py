@@ -206,7 +206,9 @@ class _Doctor:
 
         try:
             async with open_client(url, Path(creds), _ASK_S) as client:
-                self.bus = Component(status="ok", what=f"{url}{more}{_certificate_words(client.bus_certificate_ends)}")
+                self.bus = Component(
+                    status="ok", what=f"{url}{more}{_certificate_words(client.connection.certificate_ends)}"
+                )
                 await self._servers(client)
                 if self.bus.status == "ok":
                     await self._moderators(client)
@@ -255,15 +257,17 @@ class _Doctor:
 
     async def _servers(self, client: "Client") -> None:
         """Ask each server of a cluster: the one that is connected notices only after some seconds that others froze."""
-        if client.bus_most < 2 and "," not in client.bus_addresses:
+        nc = client.connection.nc
+        most = nc.most if client.connection.clustered else 1
+        if most < 2 and len(nc.known) < 2:
             return
         from parley.doctor import servers
 
-        self.servers = await servers.look(client.bus_addresses)
-        if client.bus_most < 2:
+        self.servers = await servers.look(",".join(nc.known))
+        if most < 2:
             return  # what each says counts where no moderator answers
-        count, most = servers.there(self.servers, client.bus_reached), client.bus_most
-        if lacking := client.bus_lacking or servers.lacking(count, most):
+        count = servers.there(self.servers, nc.reached)
+        if lacking := nc.lacking or servers.lacking(count, most):
             self.bus = Component(status="missing", what=lacking)
             self.lacks(lacking, servers.mend(self.servers, self._state()))
         elif fewer := servers.fewer(self.servers, count, most):

@@ -67,7 +67,7 @@ class LocalParley(Parley):
         super().__init__(client, protocol, learned=learned)
         self.lease = lease
         self._rows, self._people = rows, dict(people or {})
-        client.gives_up(lambda: lease.failed)
+        client.connection.nc.hopeless = lambda: lease.failed
         if rows is not None:
             client.serve = self.serve
         self.panel = panel

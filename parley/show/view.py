@@ -9,7 +9,6 @@ from typing import Any
 from parley.client.following import Watcher
 from parley.client.rendering.terminal import (
     StyledLine,
-    answer_lines,
     bare,
     card_lines,
     end_lines,
@@ -42,23 +41,12 @@ class TerminalView(Watcher):
     def __init__(self, *, verbose: bool = False) -> None:
         self._fold = Fold("")
         self._verbose = verbose
-        self._where = ""
-        self._kept = True
-        self._led = False
+        self.where = ""
+        """The options that name the bus, for commands that are shown."""
+        self.led = False
+        """The card has no next step: it is told otherwise, or there is nothing to go on with."""
         self.drafts: asyncio.Queue[OpenItem] = asyncio.Queue()
         """Questions to a human who has something to change, as they come."""
-
-    def located(self, where: str) -> None:
-        """The options that name the bus, for commands that are shown."""
-        self._where = where
-
-    def keeps_nothing(self) -> None:
-        """Nothing of the session is kept."""
-        self._kept = False
-
-    def hides_next_step(self) -> None:
-        """After the result the one next step is told, so the card has none."""
-        self._led = True
 
     def next_step(self, step: str) -> None:
         """What to do next."""
@@ -67,7 +55,7 @@ class TerminalView(Watcher):
     def begins(self, fold: Fold) -> None:
         """What the session is folded into, as it goes."""
         self._fold = fold
-        fold.led = self._led or not self._kept
+        fold.led = self.led
 
     def opened(self) -> None:
         """The session is open."""
@@ -76,7 +64,7 @@ class TerminalView(Watcher):
         """Something was said. A question to a human is told: somebody has to answer it."""
         for card in cards:
             if card.asks is not None:
-                for text in bare(item_lines(self._fold.sid, card.asks, card.at_ms * 1_000_000, self._where)):
+                for text in bare(item_lines(self._fold.sid, card.asks, card.at_ms * 1_000_000, self.where)):
                     self.note(f"parley: {text.strip()}")
         self._draft(cards)
 
@@ -161,7 +149,7 @@ class PlainView(TerminalView):
         self._print(("score", f"  {n.text}") for n in notices if self._verbose or not n.more)
 
     def _told(self, card: PostCard) -> Iterable[StyledLine]:
-        lines = list(card_lines(card, brief=not self._verbose, cut=cuts(), where=self._where, session=self._fold.sid))
+        lines = list(card_lines(card, brief=not self._verbose, cut=cuts(), where=self.where, session=self._fold.sid))
         title = self._fold.show.round_title(card.round)
         if lines and card.round > self._round:
             self._round = card.round
@@ -193,8 +181,7 @@ class PlainView(TerminalView):
         for part in card.parts:
             if self._verbose or part.first:
                 self._print(part_lines(part))
-        own = end_lines(self._fold, self._where, cut=cuts())
-        self._print(own if not self._led else (("quiet", card.used), *answer_lines(card, cut=cuts())))
+        self._print(end_lines(self._fold, self.where, cut=cuts()))
 
     def _print(self, lines: Iterable[StyledLine]) -> None:
         for _, text in lines:

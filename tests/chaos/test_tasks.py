@@ -111,7 +111,7 @@ async def test_a_worker_that_dies_amid_its_tools_leaves_one_result(tmp_path: Pat
     async with Rig(tmp_path, stack, ()) as rig:
         kept = []
         for sid in ("s1", "s2"):
-            start = await artifacts.put(rig.client._connection, sid, archive({"app.py": (b"print('hi')\n", False)}))
+            start = await artifacts.put(rig.client.connection, sid, archive({"app.py": (b"print('hi')\n", False)}))
             request = OpenSession(question=tasks.AT_ONCE_PROMPT, protocol="madp", settings={"folder": start})
             await rig.client.open(request, sid)
             if sid == "s1":

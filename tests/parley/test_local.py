@@ -159,12 +159,12 @@ class Lossy:
     """A connection that loses live posts: those for which `loses` is true. Everything else is the real one."""
 
     def __init__(self, connection: Connection, loses: Callable[[Post], bool]) -> None:
-        self._connection = connection
+        self.connection = connection
         self._loses = loses
         self.lost: list[Post] = []
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._connection, name)
+        return getattr(self.connection, name)
 
     async def subscribe(self, subject: str, cb: Any, queue: str = "") -> Any:
         async def hear(msg: Msg) -> None:
@@ -174,7 +174,7 @@ class Lossy:
             else:
                 await cb(msg)
 
-        return await self._connection.subscribe(subject, hear, queue)
+        return await self.connection.subscribe(subject, hear, queue)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ async def test_lost_posts_come_from_history(
     front: parley.Parley, loses: Callable[[Post], bool], quiet_s: float
 ) -> None:
     session = await front.start("q", settings={"threshold": 100, "round_limit": 3, "stuck_rounds": 9})
-    lossy = Lossy(front.client._connection, loses)
+    lossy = Lossy(front.client.connection, loses)
     reader = Reader(cast(Connection, lossy), quiet_s=quiet_s)
     async with asyncio.timeout(20):
         posts = [post async for post in reader.follow(session.sid, [PUBLIC, CONTROL])]
@@ -200,7 +200,7 @@ async def test_lost_posts_come_from_history(
 
 async def test_a_gap_is_asked_for_as_soon_as_it_shows(front: parley.Parley) -> None:
     session = await front.start("q", settings={"threshold": 100, "round_limit": 3, "stuck_rounds": 9})
-    lossy = Lossy(front.client._connection, lambda p: p.kind == "position")
+    lossy = Lossy(front.client.connection, lambda p: p.kind == "position")
     reader = Reader(cast(Connection, lossy), quiet_s=60)
     async with asyncio.timeout(20):
         posts = [post async for post in reader.follow(session.sid, [PUBLIC, CONTROL])]

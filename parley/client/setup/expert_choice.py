@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import msgspec
 
-from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import Depth, Factors, Matched, Task
 
 
@@ -65,18 +64,13 @@ class Router(typing.Protocol):
         """What a task comes to that has been matched, which took so many seconds."""
 
 
-class MakeRouter(typing.Protocol):
-    """Makes a router among these experts."""
-
-    def __call__(self, specs: Sequence[ExpertSpec], *, keyword: bool = False) -> Router:
-        """`keyword`: trigger words alone choose, and nobody claims. Raises BadInput."""
-
-
 @dataclass(frozen=True)
 class Routing:
     """A protocol's way to who leads."""
 
-    router: MakeRouter
+    router: Callable[..., Router]
+    """From the experts' specifications; with `keyword=True` trigger words alone choose, and nobody claims. Raises
+    BadInput."""
     task: Callable[[str, tuple[str, ...]], Task]
     """A prompt and the files that it is about, as they are matched. Raises parley.schemas.wire.InvalidValue."""
     ask_below: float

@@ -1,6 +1,5 @@
 """The words that sessions of every protocol share: limits, stops, usage, and what past outcomes say."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ import msgspec
 
 from parley.client.show.palette import seat_name
 from parley.client.text import count, line
-from parley.client.untrusted import number, value_as_text
+from parley.client.untrusted import value_as_text
 from parley.schemas import log
 from parley.schemas.result import Result, ResultUsage, SeatUsage
 from parley.schemas.stops import stop_row
@@ -90,29 +89,13 @@ def cost_words(u: ResultUsage | SeatUsage) -> str:
     return f"{u.cost_usd:.4f} USD and what has no known price" if u.cost_usd else "price unknown"
 
 
-_LATEST_NS = 4e18
-"""A later time, in the year 2096, is no date."""
-
-
 def learned_words(result: Result) -> Iterator[str]:
-    """The confidence, calibrated or said not to be, and the record of every seat that weighed by one. Raises what
-    figures of another shape raise (parley.client.untrusted.shaped)."""
-    stated = result.outcome.get("confidence")
-    if not isinstance(stated, int | float):
-        yield "This protocol states no confidence in its result, so there is nothing to calibrate."
-    elif not result.outcome.get("answer"):
-        yield "There is no answer, so its confidence is not calibrated."
-    elif result.calibrated is not msgspec.UNSET:
+    """How past outcomes correct the confidence, what past tasks changed, and the record of every seat that weighed by
+    one. Raises what figures of another shape raise (parley.client.untrusted.shaped)."""
+    if result.calibrated is not msgspec.UNSET and result.outcome.get("answer"):
         c = result.calibrated
-        yield (
-            f"Confidence {c.stated:.2f} reads as {c.confidence:.2f}: {line(c.fitted_on)} "
-            f"({c.outcomes:,} outcomes, fit {line(c.version)})."
-        )
-    else:
-        yield (
-            f"No past outcomes correct the confidence of {stated:.2f}: this session carries no fit of them. For later "
-            "ones, give feedback, then parley reliability learn; learned.used must be on."
-        )
+        fit = f"{line(c.fitted_on)} ({c.outcomes:,} outcomes, fit {line(c.version)})"
+        yield f"Confidence {c.stated:.2f} reads as {c.confidence:.2f}: {fit}."
     yield from preference_words(result)
     known = result.stop.certificate.get("reliability")
     if isinstance(known, Mapping):
@@ -140,30 +123,12 @@ def thresholds_words(opened: log.Opened) -> Iterator[str]:
 
 
 def _records(known: Mapping[str, Any]) -> Iterator[str]:
-    seats = known.get("seats", {})
-    recorded = sum("mean" in row for row in seats.values())
-    yield (
-        f"Seats weighed by their records{_of_kind(known)}: {recorded} of {count(len(seats), 'seat')} with a record, "
-        f"from {count(known.get('sessions', 0), 'past session')}{_as_of(known)}."
-    )
-    for seat, row in seats.items():
+    kind = f" on questions of the kind {line(str(known['kind']))}" if known.get("kind") else ""
+    yield f"Seats weighed by their records{kind}, from {count(known.get('sessions', 0), 'past session')}."
+    for seat, row in known.get("seats", {}).items():
         figures = "no record"
         if "mean" in row:
-            named = seat_name(row["name"]) if row["by"] == "seat" else line(row["name"])
             figures = (
-                f"right {row['mean']:.2f} [{row['low']:.2f}, {row['high']:.2f}] as {row['by']} {named}"
-                f"{', ' + line(row['kind']) if row['kind'] else ''}"
+                f"right {row['mean']:.2f} [{row['low']:.2f}, {row['high']:.2f}] as {row['by']} {line(row['name'])}"
             )
         yield f"  {seat_name(seat)}: {figures}; weight times {row['factor']:.2f}"
-
-
-def _of_kind(known: Mapping[str, Any]) -> str:
-    return f" on questions of the kind {line(str(known['kind']))}" if known.get("kind") else ""
-
-
-def _as_of(known: Mapping[str, Any]) -> str:
-    """Up to which day outcomes count, where a time stands there."""
-    at_ns = number(known.get("as_of_ns"))
-    if at_ns is None or not 0 <= at_ns <= _LATEST_NS:
-        return ""
-    return time.strftime(", as of %Y-%m-%d", time.gmtime(at_ns / 1e9))

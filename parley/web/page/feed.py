@@ -200,7 +200,7 @@ class Feed(Watcher):
         """The bus does not answer. Raises it where nothing is known yet."""
         if not self._ready.is_set():
             raise error
-        unsettled = self._client is not None and self._client.bus_unsettled
+        unsettled = self._client is not None and self._client.connection.nc.unsettled
         self._trouble(away=True, message=_UNSETTLED if unsettled else str(getattr(error, "plain", error)))
 
     # -- telling

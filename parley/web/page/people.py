@@ -125,7 +125,7 @@ async def inbox(request: Request) -> Response:
 
 async def bus(request: Request) -> Response:
     """What the servers lack just now. Nobody is asked for it: the connection knows."""
-    return JsonResponse({"lacking": (await client_of(request)).bus_lacking})
+    return JsonResponse({"lacking": (await client_of(request)).connection.nc.lacking})
 
 
 async def agents(request: Request) -> Response:

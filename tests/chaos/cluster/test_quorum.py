@@ -38,7 +38,7 @@ async def test_without_a_majority_nobody_is_told_that_something_was_accepted(tmp
             credentials = load_credentials(rig.lease.credentials(OWNER))
             async with (
                 await connect(rig.lease.url, credentials, name="impatient") as conn,
-                telling(None, told.append, lambda: rig.client.bus_lacking),
+                telling(None, told.append, lambda: rig.client.connection.nc.lacking),
             ):
                 under_way = asyncio.create_task(rig.play("under-way", 0, play))
                 await until(lambda: _heard(rig, "under-way"), 30.0, "the session did not begin")

@@ -113,7 +113,7 @@ def test_a_question_to_a_human_says_how_to_answer_it(capsys: pytest.CaptureFixtu
     play = Play({"item_s": 300.0}).working()
     play.reply(SRE, blocked("Postgres or SQLite?"))
     view, fold = TerminalView(), Fold("s1")
-    view.located(" --state here")
+    view.where = " --state here"
     view.begins(fold)
     for text in of(play).entries:
         view.cards(fold.entry(text), fold.notices())

@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -21,28 +21,28 @@ from parley.coordinator.signals.beliefs import Belief, checked, parse_belief
 from parley.schemas.belief import Share
 from parley.schemas.control import Constants, Control, Signals, Tuned, Verdict
 from parley.schemas.protocols.maci.settings import check_outcomes
-from parley.schemas.wire import InvalidValue, in_range, not_empty
+from parley.schemas.wire import InvalidValue, Limited, between, in_range, not_empty
 
 _SECTION = re.compile(r"\b(?:maci|control|constants)\.")
 """What stands in front of the fields of both settings in their errors."""
 _LINES = (".jsonl", ".ndjson")
 
 
-class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+class Recorded(Limited, frozen=True, kw_only=True):
     """One round of the file."""
 
-    beliefs: dict[str, Any] = {}
-    evidence: dict[str, Any] = {}
-    crit: dict[str, Any] = {}
-    crit_mean: float | None = None
-    crit_variance: float | None = None
-    q: float = 0.0
-    tokens: int = 0
+    beliefs: dict[str, Any] = msgspec.field(default_factory=dict)
+    evidence: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    crit: dict[str, float] = msgspec.field(default_factory=dict)
+    crit_mean: Annotated[float, between(0, 1)] | None = None
+    crit_variance: Annotated[float, between(0, 1)] | None = None
+    q: Annotated[float, between(-1, 1)] = 0.0
+    tokens: Annotated[int, between(0, 1e12)] = 0
     advocate: str = ""
-    attacks: int = 0
-    unanswered: int = 0
-    arguments: int | None = None
-    judges: int | None = None
+    attacks: Annotated[int, between(0, 1e6)] = 0
+    unanswered: Annotated[int, between(0, 1e6)] = 0
+    arguments: Annotated[int, between(0, 1e6)] | None = None
+    judges: Annotated[int, between(0, 1000)] | None = None
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +101,7 @@ def read_debates(
         return _each(name, _lines(path), preset)
     data = _bytes(path)
     first, _, rest = data.lstrip().partition(b"\n")
-    if rest.strip() and _whole(first):
+    if rest.strip() and first.endswith(b"}"):
         return _each(name, data.split(b"\n"), preset)
     return _read(name, name, data, preset)
 
@@ -129,14 +129,6 @@ def _each(name: str, lines: Iterable[bytes], preset: str | None) -> Iterator[Sig
                 yield BadLine(number, error.field, error.why)
 
 
-def _whole(line: bytes) -> bool:
-    """Whether a line is an object by itself."""
-    try:
-        return isinstance(load_json(line), dict)
-    except InvalidValue:
-        return False
-
-
 def run(
     config: Control,
     outcomes: tuple[str, ...],
@@ -149,12 +141,12 @@ def run(
     state = controller.begin(config, outcomes, next(seen), ordered=ordered, positions=positions)
     for observation in seen:
         state = controller.advance(config, state, observation)
-        stop = controller.verdict(config, state)
-        if stop is not None:
+        if (stop := controller.verdict(config, state)) is not None:
             last = msgspec.structs.replace(state.rounds[-1], stop=stop.reason)
             return SignalsReport(rounds=(*state.rounds[:-1], last), stop=stop, next=None)
-    dials = Dials(cl=state.cl, tau_q=state.tau_q, tau_crit=state.tau_crit)
-    return SignalsReport(rounds=state.rounds, stop=None, next=dials)
+    return SignalsReport(
+        rounds=state.rounds, stop=None, next=Dials(cl=state.cl, tau_q=state.tau_q, tau_crit=state.tau_crit)
+    )
 
 
 def _bytes(path: str) -> bytes:
@@ -216,39 +208,18 @@ def _observation(
             not_empty(f"{path}.beliefs", agent, 200)
     elif strange := sorted(set(seen.beliefs) - set(agents)):
         raise InvalidValue(f"{path}.beliefs", strange[0], "which has no belief in rounds[0]")
-    _agents(seen.evidence, agents, f"{path}.evidence")
-    _agents(seen.crit, agents, f"{path}.crit")
+    for name in ("evidence", "crit"):
+        _agents(getattr(seen, name), agents, f"{path}.{name}")
     _agents([seen.advocate] if seen.advocate else [], agents, f"{path}.advocate")
-    in_range(f"{path}.q", seen.q, -1, 1)
-    in_range(f"{path}.attacks", seen.attacks, 0, 1e6)
-    in_range(f"{path}.unanswered", seen.unanswered, 0, 1e6)
-    if seen.arguments is not None:
-        in_range(f"{path}.arguments", seen.arguments, 0, 1e6)
-    if seen.judges is not None:
-        in_range(f"{path}.judges", seen.judges, 0, 1000)
-    in_range(f"{path}.tokens", seen.tokens, 0, 1e12)
-    for name in ("crit_mean", "crit_variance"):
-        if getattr(seen, name) is not None:
-            in_range(f"{path}.{name}", getattr(seen, name), 0, 1)
-    crit = {agent: value_of(score, float, join(f"{path}.crit", agent)) for agent, score in seen.crit.items()}
-    for agent, score in crit.items():
+    for agent, score in seen.crit.items():
         in_range(join(f"{path}.crit", agent), score, 0, 1)
-    there = [agent for agent in agents if agent in seen.beliefs]
-    return controller.Observation(
-        # in one order, so that the figures do not hang on how the file is written
-        beliefs={u: _belief(seen.beliefs[u], outcomes, join(f"{path}.beliefs", u)) for u in there},
-        evidence={u: value_of(ids, tuple[str, ...], join(f"{path}.evidence", u)) for u, ids in seen.evidence.items()},
-        crit=crit,
-        crit_mean=seen.crit_mean,
-        crit_variance=seen.crit_variance,
-        q=seen.q,
-        tokens=seen.tokens,
-        advocate=seen.advocate,
-        attacks=seen.attacks,
-        unanswered=seen.unanswered,
-        arguments=seen.arguments,
-        judges=msgspec.UNSET if seen.judges is None else seen.judges,
-    )
+    fields = {name: getattr(seen, name) for name in Recorded.__struct_fields__}
+    # in one order, so that the figures do not hang on how the file is written
+    fields["beliefs"] = {
+        u: _belief(seen.beliefs[u], outcomes, join(f"{path}.beliefs", u)) for u in agents if u in seen.beliefs
+    }
+    fields["judges"] = msgspec.UNSET if seen.judges is None else seen.judges
+    return controller.Observation(**fields)
 
 
 def _agents(named: Collection[str], agents: Collection[str], path: str) -> None:
