@@ -13,11 +13,9 @@ from parley.client import records
 from parley.client.rendering import html
 from parley.client.text import clean, line
 from parley.schemas.result import Stop
-from parley.schemas.wire import encode
 from tests.client import chromium
 from tests.client.chromium import Visit
 from tests.parley.support import Front
-from tests.protocols.consensus.play import Play
 from tests.protocols.maci import record as maci_record
 from tests.protocols.maci.record import ORDINARY, Words
 
@@ -85,18 +83,6 @@ def test_one_that_is_open_or_ended_at_once_has_a_page_too() -> None:
     cancelled = Stop(reason="cancelled", converged=False, certificate={"by": "client", "why": "enough"})
     shown = Reader(of(rounds=0, stop=cancelled)).words
     assert "cancelled by client: enough" in shown and "Why it was ended: enough" in shown
-
-
-def test_a_session_of_another_protocol_has_its_transcript_and_figures() -> None:
-    play = Play(settings={"threshold": 60})
-    play.round(95, "Vilnius", "Vilnius", "Kaunas <b>bold</b>")
-    play.sign("panelist_3", "neither")
-    record = records.Record(sid="s1", entries=tuple(encode(e).decode() for e in play.entries))
-    text = "\n".join(html.html(record))
-    shown = Reader(text).words
-    assert "What is the capital of Lithuania?" in shown and "Round 1" in shown and "Kaunas <b>bold</b>" in shown
-    assert "agreed by 2 of 3" in shown and "b" not in Reader(text).tags
-    assert "Share of the weight that must sign, in percent: 60" in shown and "Signals and dials" not in shown
 
 
 def test_what_only_the_log_knows_is_not_on_the_page() -> None:
@@ -179,32 +165,12 @@ def test_the_picture_inside_holds_no_text_of_agents() -> None:
     assert picture.startswith("<?xml") and "<script" not in picture and "broken" not in picture
 
 
-# ---------------------------------------------------------------- the command
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
-    found = Front(tmp_path_factory.mktemp("page"))
-    (found.folder / "s.jsonl").write_text("\n".join(records.write(maci_record.record())))
-    return found
-
-
-def test_export_writes_the_page(front: Front) -> None:
+def test_export_writes_the_page(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    (front.folder / "s.jsonl").write_text("\n".join(records.write(maci_record.record())))
     code, out, err = front.run("sessions", "export", "s.jsonl", "-o", "s.html")
     assert (code, out) == (0, "") and re.fullmatch(r"parley: wrote s\.html, [\d,]+ bytes\n", err)
     assert (front.folder / "s.html").read_text().rstrip("\n") == of().rstrip("\n")
-    code, out, err = front.run("sessions", "export", "s.jsonl", "--format", "html")
-    assert (code, err) == (0, "") and out.startswith("<!DOCTYPE html>")
-
-
-@pytest.mark.parametrize("protocol", ["consensus", "critic", "maci", "competition", "madp"])
-def test_a_certificate_is_told_in_words(protocol: str) -> None:
-    record = records.read_record(Path(__file__).parents[1] / "old_logs" / "1" / f"{protocol}.jsonl")
-    (shown,) = html.html(record)
-    shown = shown.partition('<details id="part-certificate"')[2].partition("</details>")[0]
-    rows = [row.split(": ", 1) for row in re.findall(r'<li dir="auto">(.*?)</li>', shown)]
-    assert len(rows) > 4 and not [name for name, _ in rows if "_" in name or not name[0].isupper()]
-    assert not [v for _, v in rows if re.search(r"[{}]|\\b(tau|eps|cost|jsd)_?", v)], "keys and JSON are for machines"
 
 
 @pytest.mark.parametrize("protocol", ["consensus", "critic", "diagnosis"])

@@ -130,7 +130,7 @@ def test_every_reason_is_named_and_all_names_where_that_is_asked_for(tmp_path: P
     (root / os.fsdecode(b"latin\xe9.txt")).write_text("x")
     brief, whole = ("\n".join(task_folder.read_folder(root).words(everything=all_)) for all_ in (False, True))
     assert "'latin\\udce9.txt': its name is not UTF-8" in brief and "'new\\nline': it has a control character" in brief
-    assert brief.endswith("and 3 more (--verbose names them)") and "'link7'" not in brief
+    assert "and 3 more (--verbose names them)" in brief and "'link7'" not in brief
     assert "'link7'" in whole and "more" not in whole
 
 

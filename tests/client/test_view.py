@@ -1,7 +1,5 @@
 """The live view's figures: whose turn waits for nobody."""
 
-from typing import Any
-
 import msgspec
 
 from parley.client.view.fold import Fold
@@ -22,12 +20,9 @@ def states(scene: Scene) -> dict[str, str]:
     return {name: scene.shown(name) for name in sorted(scene.seats)}
 
 
-def test_before_anybody_was_asked_who_is_there_turns_are_queued() -> None:
-    assert states(opened()) == {"panelist_1": "queued", "panelist_2": "queued", "panelist_3": "queued"}
-
-
 def test_a_turn_whose_queue_nobody_serves_is_shown_at_once_and_until_somebody_does() -> None:
     scene = opened()
+    assert states(scene) == {"panelist_1": "queued", "panelist_2": "queued", "panelist_3": "queued"}
     scene.workers(frozenset({"panelist_1", "panelist_3", "analyst"}))
     assert states(scene) == {"panelist_1": "queued", "panelist_2": "no worker", "panelist_3": "queued"}
     scene.workers(frozenset({"panelist_1", "panelist_2", "panelist_3", "analyst"}))
@@ -60,34 +55,25 @@ def test_an_older_turns_reply_does_not_overwrite_what_a_seat_does_now() -> None:
     scene.live(Live(session="s", seat="analyst", turn="9-1", state="thinking"))
     scene.live(Live(session="s", seat="analyst", turn="5-0", state="done"))
     assert states(scene) == {"analyst": "thinking"}
-    said: dict[str, Any] = {
-        "session": "s",
-        "channel": "public",
-        "k": 0,
-        "n": 0,
-        "at_ns": 0,
-        "seat": "analyst",
-        "kind": "analysis",
-    }
-    scene.post(Post(**said, transition=9, round=1, body=msgspec.Raw(b"{}")))
+    post = Post(
+        session="s", channel="public", k=0, n=0, transition=9, at_ns=0, seat="analyst", kind="analysis", round=1,
+        body=raw({}),
+    )  # fmt: skip
+    scene.post(post)
     assert states(scene) == {"analyst": "thinking"}, "the turn was asked with the post"
-    scene.post(Post(**said, transition=12, round=1, body=msgspec.Raw(b"{}")))
+    scene.post(msgspec.structs.replace(post, transition=12))
     assert states(scene) == {"analyst": "answered"}
 
 
-def test_the_line_below_a_session_of_an_unknown_protocol_has_its_round_and_what_was_used() -> None:
-    fold = Fold("s")
-    fold.post(Post(session="s", channel="public", k=0, n=0, transition=1, at_ns=0, kind="song", round=3, body=raw({})))
-    assert fold.foot() == "round 3 · 0 tokens, 0 calls"
-
-
-def test_of_what_was_used_nothing_is_said_where_the_log_is_not_read() -> None:
-    fold = Fold("s")
+def test_the_line_below_a_session_has_its_round_and_what_was_used_if_that_is_known() -> None:
+    fold, unread = Fold("s"), Fold("s")
     said = Post(
-        session="s", channel="public", k=0, n=0, transition=1, at_ns=0, seat="a", kind="song", round=1, body=raw({})
-    )
+        session="s", channel="public", k=0, n=0, transition=1, at_ns=0, kind="song", round=3, body=raw({})
+    )  # fmt: skip
     fold.post(said)
-    assert "calls" not in fold.foot(), "nobody knows them, and they are not none"
+    assert fold.foot() == "round 3 · 0 tokens, 0 calls"
+    unread.post(msgspec.structs.replace(said, seat="a"))
+    assert "calls" not in unread.foot(), "nobody knows them, and they are not none"
 
 
 def test_a_sign_of_life_that_comes_after_the_answer_does_not_make_a_seat_think_again() -> None:

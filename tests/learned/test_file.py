@@ -153,7 +153,7 @@ def test_a_bus_elsewhere_keeps_no_file_unless_one_is_named() -> None:
 def test_the_words_say_whose_record_counted() -> None:
     weighed = "\n".join(learned_words(result(debate(records(debater_1=0.6, debater_2=0.9)))))
     assert "Seats weighed by their records, from 10 past sessions." in weighed
-    assert "Debater 2: right 0.90 [0.00, 1.00] as seat debater_2; weight times" in weighed
+    assert "Debater 2: right 0.90 [0.00, 1.00] as seat Debater 2; weight times" in weighed
     fitted = msgspec.structs.replace(records(panelist_1=0.9), calibration=FIT)
     assert "(40 outcomes, fit t1)" in "\n".join(learned_words(result(panel(fitted))))
 

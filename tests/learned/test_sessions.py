@@ -168,11 +168,6 @@ def test_what_past_outcomes_did_is_shown_whatever_its_shape() -> None:
     assert next(p for p in of_result(odd).parts if p.name == "past").lines == ("reliability: seats 1",)
 
 
-def test_a_protocol_without_a_confidence_says_that_nothing_is_calibrated() -> None:
-    told = msgspec.structs.replace(result(panel()), outcome={"winner": "Proposition"})
-    assert "states no confidence" in "".join(learned_words(told))
-
-
 def opening(protocol: str, learned: Learned) -> log.Opened:
     settings = {"outcomes": maci.OUTCOMES} if protocol == "maci" else {}
     request = OpenSession(

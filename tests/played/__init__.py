@@ -1,1 +1,1 @@
-"""Sessions that somebody played by hand, as a model would: the endpoint for it (bridge), and the sessions."""
+"""Sessions that somebody played by hand, as a model would: the endpoint for them, and the sessions."""

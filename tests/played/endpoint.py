@@ -10,7 +10,7 @@ import json
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -66,9 +66,7 @@ class Player:
             prompt += sum(tokens(json.dumps(body[name])) for name in ("response_format", "tools") if body.get(name))
             text = json.dumps(reply, ensure_ascii=False)
             self.asked.append((seat, kind, prompt, tokens(text)))
-        used = {"prompt_tokens": prompt, "completion_tokens": tokens(text), "total_tokens": prompt + tokens(text)}
-        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-        return {"id": "x", "object": "chat.completion", "model": seat, "choices": [choice], "usage": used}
+        return completion(seat, {"content": text}, "stop", prompt, tokens(text))
 
 
 def as_asked(value: Any, schema: Any) -> Any:
@@ -106,9 +104,8 @@ def shortest(schema: Any, root: Any) -> Any:
 
 
 @contextmanager
-def endpoint(name: str) -> Iterator[tuple[str, Player]]:
-    """(its base URL, the player) while it listens."""
-    player = Player(name)
+def serving(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[str]:
+    """The base URL of a server that gives these completions, while it listens."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -125,8 +122,7 @@ def endpoint(name: str) -> Iterator[tuple[str, Player]]:
             self._send({"object": "list", "data": []})
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-            self._send(player.answer(body))
+            self._send(answer(json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))))
 
         def log_message(self, format: str, *args: object) -> None:
             """Nothing."""
@@ -135,11 +131,45 @@ def endpoint(name: str) -> Iterator[tuple[str, Player]]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1", player
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
     finally:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+@contextmanager
+def endpoint(name: str) -> Iterator[tuple[str, Player]]:
+    """(its base URL, the player) while it listens."""
+    player = Player(name)
+    with serving(player.answer) as url:
+        yield url, player
+
+
+def completion(model: str, message: dict[str, Any], finish: str, prompt: int, said: int) -> dict[str, Any]:
+    """A whole reply."""
+    used = {"prompt_tokens": prompt, "completion_tokens": said, "total_tokens": prompt + said}
+    choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", **message}}
+    return {"id": "x", "object": "chat.completion", "model": model, "choices": [choice], "usage": used}
+
+
+@contextmanager
+def written(write: Callable[[str], dict[str, Any]]) -> Iterator[str]:
+    """The base URL of a server whose replies are written by what is read of a request's messages; one that has
+    `tool_calls`, each of a `name` and `arguments`, calls these tools."""
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        read = "\n".join(str(m.get("content") or "") for m in body["messages"])
+        reply = write(read)
+        message, finish = {"content": json.dumps(reply)}, "stop"
+        if calls := reply.get("tool_calls"):
+            functions = [{"name": call["name"], "arguments": json.dumps(call["arguments"])} for call in calls]
+            told = [{"id": f"call_{n}", "type": "function", "function": f} for n, f in enumerate(functions)]
+            message, finish = {"content": None, "tool_calls": told}, "tool_calls"  # type: ignore[dict-item]
+        return completion(body["model"], message, finish, tokens(read), tokens(json.dumps(reply)))
+
+    with serving(answer) as url:
+        yield url
 
 
 def variables(url: str, *seats: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Demos end as they did when they were played by hand, and the bridge records such sessions."""
+"""Demos end as they did when they were played by hand, and a turn with tools is recorded and played again."""
 
 import json
 from itertools import takewhile
@@ -10,7 +10,7 @@ import pytest
 from parley.demos.demo import names, read
 from tests.llm.madp.test_projects import ENDED, use
 from tests.parley.support import Front
-from tests.played.bridge import played
+from tests.played.endpoint import written
 from tests.tools.support import EXAMPLE
 from tests.web.page.site import site
 
@@ -71,7 +71,7 @@ def test_a_turn_with_tools_is_recorded_step_by_step_and_played_again(tmp_path: P
 
     record = tmp_path / "session.jsonl"
     first, second = project(tmp_path / "first"), project(tmp_path / "second")
-    with played(tmp_path / "bridge", write) as url:
+    with written(write) as url:
         env = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "by-hand", "LLM_BASE_URL": url, "LLM_API_KEY": "none",
                "LLM_RECORD": str(record), "PARLEY_TOOLS": str(EXAMPLE)}  # fmt: skip
         one = outcome(tmp_path / "one", first, env)

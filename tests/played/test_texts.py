@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.parley.support import Front
-from tests.played.bridge import played
+from tests.played.endpoint import written as endpoint
 
 TASKS: dict[str, dict[str, Any]] = {
     t["name"]: t for t in yaml.safe_load(Path(__file__).with_name("texts.yaml").read_text())
@@ -32,11 +32,9 @@ class Players:
 
     def __init__(self) -> None:
         self.asked: Counter[tuple[str, str]] = Counter()
-        self.seen: list[str] = []
 
     def answer(self, request: str) -> dict[str, Any]:
-        """The reply to a request, as the bridge takes it."""
-        self.seen.append(request)
+        """The reply to a request."""
         task = next(t for t in TASKS.values() if t["ask"] in request)
         review = "Review what another expert did" in request
         step = self.asked[task["name"], str(review)]
@@ -55,7 +53,7 @@ class Players:
 @pytest.fixture(scope="module")
 def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
     home = tmp_path_factory.mktemp("texts")
-    with played(home / "bridge", Players().answer) as url:
+    with endpoint(Players().answer) as url:
         env = {"EXPERT_LLM_PROVIDER": "openai_compatible", "EXPERT_LLM_MODEL": "by-hand", "EXPERT_LLM_BASE_URL": url,
                "EXPERT_LLM_API_KEY": "none"}  # fmt: skip
         running = Front(home, env=env)

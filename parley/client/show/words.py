@@ -128,7 +128,6 @@ def _records(known: Mapping[str, Any]) -> Iterator[str]:
     for seat, row in known.get("seats", {}).items():
         figures = "no record"
         if "mean" in row:
-            figures = (
-                f"right {row['mean']:.2f} [{row['low']:.2f}, {row['high']:.2f}] as {row['by']} {line(row['name'])}"
-            )
+            named = seat_name(row["name"]) if row["by"] == "seat" else line(row["name"])
+            figures = f"right {row['mean']:.2f} [{row['low']:.2f}, {row['high']:.2f}] as {row['by']} {named}"
         yield f"  {seat_name(seat)}: {figures}; weight times {row['factor']:.2f}"

@@ -98,7 +98,7 @@ def test_a_folder_goes_with_it_and_is_left_as_it_is_where_nothing_was_changed(ru
     project.mkdir()
     (project / "keys.py").write_text("KEY = 'x'\n")
     code, out, err = running.run("ask", "--protocol", "madp", TASK, "--folder", str(project), "--apply", "--plain")
-    assert code == PLANNED and "a plan, nothing was done" in out, err
+    assert code == PLANNED and "nothing was done; the result is a plan" in out, err
     assert f"parley: nothing is written to {project}: no work was done" in err
     assert [p.name for p in project.iterdir()] == ["keys.py"]
     (step,) = [row.removeprefix("next: parley explain ") for row in err.splitlines() if row.startswith("next: ")]

@@ -153,7 +153,7 @@ def test_who_waits_ends_it_with_the_answer_that_there_is(somebody: Visitor, gate
     expect(page.locator(".post[id]")).to_have_count(3)
     page.get_by_role("button", name="Answer now").click()
     page.get_by_role("button", name="End it with this?").click()
-    expect(page.locator(".answer")).to_contain_text("stopped on request")
+    expect(page.locator(".answer")).to_contain_text("the answer was asked for")
     expect(page.get_by_role("button", name="Answer now")).to_have_count(0)
 
 
