@@ -1,17 +1,13 @@
-"""An analyst without a language model: how far positions agree, counted from their answers and the evidence they quote.
-
-approach   weight of the seats whose answer is that of the most central one, itself left out, times what share of
-           their evidence they have in common                                                     0 to 100
-priority   how near their confidence in those answers is                                         0 to 100
-"""
+"""An analyst without a language model: it groups positions by their answers, and names the evidence that they quote.
+How near the rest is, it takes from the weight behind the first answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from parley.agents.context import Shown
 from parley.agents.expert_matching.word_roots import roots_of, stands_in
-from parley.agents.extractive.same_answer import agreement, alike, grouped
-from parley.agents.retrieval.corpus import clean, stems
+from parley.agents.extractive.same_answer import alike, grouped
+from parley.agents.retrieval.corpus import clean
 from parley.schemas.protocols.consensus import (
     AnswerGroup,
     CompareBrief,
@@ -34,8 +30,6 @@ class _Voice:
     post: int
     position: Position
     weight: float
-    evidence: frozenset[str]
-    """Stems of what it quotes."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +47,15 @@ def compare(shown: Shown) -> Comparison:
     brief: CompareBrief = shown.brief
     voices = _voices(shown, brief.positions)
     groups = _groups(voices)
-    approach, priority = _dimensions(voices)
+    near = round(100 * groups[0].weight / sum(g.weight for g in groups), 1) if groups else 0.0
     known = {answer_key(named.label): named.label for named in brief.labels}
     return Comparison(
         comment=_comment(groups, voices),
         agreements=_agreements(groups, voices),
         key_disagreements=_disagreements(groups),
         groups=tuple(AnswerGroup(label=_label(g, known), posts=tuple(v.post for v in g.voices)) for g in groups),
-        approach=approach,
-        priority=priority,
+        approach=near,
+        priority=near,
         missing=_missing(shown.question, brief.spare),
     )
 
@@ -98,8 +92,7 @@ def _voices(shown: Shown, wanted: Sequence[Weighted]) -> list[_Voice]:
     for w in wanted:
         body = bodies.get(w.post)
         if isinstance(body, Position) and not body.abstains and w.weight > 0:
-            quoted = frozenset(s for c in body.citations for s in stems(c.quote))
-            voices.append(_Voice(w.post, body, w.weight, quoted))
+            voices.append(_Voice(w.post, body, w.weight))
     return voices
 
 
@@ -108,31 +101,6 @@ def _groups(voices: Sequence[_Voice]) -> list[_Group]:
     groups = ([voices[place] for place in group] for group in grouped([v.position.answer for v in voices]))
     typed = (_Group(min(v.position.answer for v in g), tuple(g)) for g in groups)
     return sorted(typed, key=lambda g: (-g.weight, g.answer))
-
-
-def _dimensions(voices: Sequence[_Voice]) -> tuple[float, float]:
-    """(approach, priority) by the voice that most of the others are near to."""
-    if len(voices) < 2:
-        return (100.0, 100.0) if voices else (0.0, 0.0)
-    best = (0.0, 0.0, 0.0)
-    for centre in voices:
-        rest = [v for v in voices if v is not centre]
-        total = sum(v.weight for v in rest)
-        near = [(v, agreement(centre.position.answer, v.position.answer)) for v in rest]
-        facts = sum(v.weight * a for v, a in near) / total
-        approach = sum(v.weight * a * (0.75 + 0.25 * _common(centre, v)) for v, a in near) / total
-        priority = sum(
-            v.weight * (0.25 + 0.75 * a) * (1 - abs(centre.position.confidence - v.position.confidence))
-            for v, a in near
-        )
-        best = max(best, (facts, approach, priority / total))
-    return round(100 * min(1.0, best[1]), 1), round(100 * min(1.0, best[2]), 1)
-
-
-def _common(a: _Voice, b: _Voice) -> float:
-    """Share of the words of the smaller evidence that the other quotes too."""
-    least = min(len(a.evidence), len(b.evidence))
-    return len(a.evidence & b.evidence) / least if least else 0.0
 
 
 def _agreements(groups: Sequence[_Group], voices: Sequence[_Voice]) -> tuple[str, ...]:
