@@ -14,7 +14,8 @@ import pytest
 from parley.agents.retrieval.corpus import cut
 from parley.agents.retrieval.passages import passages
 from parley.client.evidence import SentFile, read, telling
-from parley.client.evidence.reading import Asked, FileAnswer, receive, send
+from parley.client.evidence.reading import Asked, receive, send
+from parley.client.evidence.reading import Document as ReadDocument
 from parley.schemas.session import Document
 
 ROOT = Path(__file__).parents[2]
@@ -161,8 +162,8 @@ def test_without_the_extra_the_line_says_how_to_install_it() -> None:
         told = {}
         for name in ("p01_headings.pdf", "d01_minutes.docx", "h01_page.html", "c03_latin1.csv"):
             send(asked.stdin, Asked(name, (FILES / name).read_bytes()))
-            answer = msgspec.msgpack.decode(receive(asked.stdout), type=FileAnswer)
-            told[name] = [document.left_out for document in answer.documents or ()]
+            answer = msgspec.msgpack.decode(receive(asked.stdout), type=list[ReadDocument])
+            told[name] = [document.left_out for document in answer]
         asked.stdin.close()
     assert list(told.values()) == [['needs what is not installed: pip install "parley[documents]"']] + [[""]] * 3
 

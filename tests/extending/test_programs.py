@@ -3,11 +3,8 @@
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import msgspec
@@ -118,41 +115,3 @@ def lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-class Refuses(BaseHTTPRequestHandler):
-    """Takes no key."""
-
-    def do_GET(self) -> None:
-        self.send_response(401)
-        self.send_header("content-length", "0")
-        self.end_headers()
-
-    do_POST = do_GET
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""
-
-
-@pytest.fixture
-def refusing() -> Iterator[str]:
-    """A server that answers 401."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Refuses)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.mark.parametrize(
-    ("address", "told"),
-    [
-        ("http://127.0.0.1:9/v1", "no connection"), ("http://nosuch.invalid/v1", "no connection"), ("401", "HTTP 401"),
-    ],
-)  # fmt: skip
-def test_a_server_that_is_away_is_told_within_ten_seconds(address: str, told: str, refusing: str) -> None:
-    options = {"base_url": refusing if address == "401" else address, "model": "m", "key_variable": "PATH"}
-    began = time.monotonic()
-    with pytest.raises(parley.BadInput, match=told):
-        parley.ask(QUESTION, model="openai", options=options, evidence=NAMED)
-    assert time.monotonic() - began < 10

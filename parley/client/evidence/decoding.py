@@ -18,8 +18,6 @@ _HIGH = re.compile(rb"[\x80-\xff]+")
 _LATIN_SIGNS = frozenset("€‚„…‹‘’“”•–—›¡£§«°±²³µ·»¿½¼×ß")
 _ALONE = 0.7
 """Share of runs of high bytes that are one byte long, from which a text is of Latin letters."""
-_LEAST_WIDE = 16
-"""Bytes from which UTF-16 is told without a mark."""
 _GUESSED = 200_000
 """Bytes by which an encoding is guessed."""
 
@@ -47,26 +45,13 @@ def decoded(data: bytes, declared: str = "") -> str:
     except UnicodeDecodeError:
         pass
     if b"\0" in data:
-        return _wide(data)
+        raise CannotRead("is no text: it is a binary file of a kind that is not read")
     if declared:
         try:
             return data.decode(declared)
         except (LookupError, ValueError):
             pass
     return _latin(data) or _guessed(data)
-
-
-def _wide(data: bytes) -> str:
-    """UTF-16 without a mark: half of its bytes are zero where the letters are Latin."""
-    start = data[: _GUESSED // 2 * 2] if len(data) >= _LEAST_WIDE else b""
-    for encoding, offset in (("utf-16-le", 1), ("utf-16-be", 0)):
-        if (
-            start
-            and start[offset::2].count(0) > 0.6 * len(start) / 2
-            and start[1 - offset :: 2].count(0) < 0.02 * len(start)
-        ):
-            return data.decode(encoding, "replace")
-    raise CannotRead("is no text: it is a binary file of a kind that is not read")
 
 
 def _latin(data: bytes) -> str:

@@ -8,7 +8,7 @@ import io
 import posixpath
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from email.message import EmailMessage
 from pathlib import PurePath
 from typing import NamedTuple
@@ -25,19 +25,19 @@ MOST_RATIO = 200
 """How many times smaller a part of a zip may be packed, where it is large."""
 _LARGE = 1_000_000
 _EXTRA = 'needs what is not installed: pip install "parley[documents]"'
-_OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _PICTURES = (
-    b"\x89PNG",
-    b"\xff\xd8\xff",
-    b"GIF8",
-    b"II*\0",
-    b"MM\0*",
-    b"BM",
-    b"\0\0\0\x18ftyp",
-    b"\0\0\0 ftyp",
-    b"RIFF",
-)
-_PACKED = (b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"BZh")
+    b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*", b"BM", b"\0\0\0\x18ftyp", b"\0\0\0 ftyp", b"RIFF",
+)  # fmt: skip
+_UNREAD: dict[tuple[bytes, ...], str] = {
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"{\\rtf"): (
+        "is in an old format of Office, or locked: save it as .docx, .xlsx or .pptx without a password"
+    ),
+    _PICTURES: "is a picture, a sound or a film: only text is read; run text recognition (OCR) on a picture",
+    (b"\x1f\x8b", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"BZh"): (
+        "is packed in a way that is not read: pack it as .zip"
+    ),
+}
+"""By how a file begins: why it is left out."""
 _LANGUAGES = (
     "py pyi js mjs ts tsx jsx java kt scala c h cc cpp hpp cs go rs rb php swift sh ps1 sql r lua pl css scss vue dart"
     " ex hs"
@@ -51,8 +51,6 @@ _OPEN = {
     "application/vnd.oasis.opendocument.presentation": "odt",
 }
 
-Tell = Callable[[str], None]
-
 
 class FileDocument(NamedTuple):
     """One document of a file."""
@@ -63,16 +61,13 @@ class FileDocument(NamedTuple):
     """Why it is not there, in words that follow its name."""
 
 
-def parts(name: str, data: bytes, tell: Tell) -> Iterator[FileDocument]:
-    """The documents in a file: one, or those of a zip or a letter with attachments."""
-    yield from _parts(name, data, tell, 0)
-
-
-def _parts(name: str, data: bytes, tell: Tell, depth: int) -> Iterator[FileDocument]:
+def parts(name: str, data: bytes, depth: int = 0) -> Iterator[FileDocument]:
+    """The documents in a file: one, or those of a zip or a letter with attachments. `depth`: of how many files it is a
+    part."""
     out = DocumentWriter()
     within: list[tuple[str, bytes | str]] = []
     try:
-        within = list(_read(name, data, out, tell, depth))
+        within = list(_read(name, data, out, depth))
         why = "" if within or not out.empty else "holds no text"
     except CannotRead as error:
         why = str(error)
@@ -85,14 +80,14 @@ def _parts(name: str, data: bytes, tell: Tell, depth: int) -> Iterator[FileDocum
         if isinstance(inner, str):
             yield FileDocument(inside, DocumentWriter(), inner)
         else:
-            yield from _parts(inside, inner, tell, depth + 1)
+            yield from parts(inside, inner, depth + 1)
 
 
-def _read(name: str, data: bytes, out: DocumentWriter, tell: Tell, depth: int) -> Iterator[tuple[str, bytes | str]]:
+def _read(name: str, data: bytes, out: DocumentWriter, depth: int) -> Iterator[tuple[str, bytes | str]]:
     """Write the text; what comes are the files inside, or why one of them is left out."""
     kind = _kind(name, data)
     if kind == "pdf":
-        pdf.read(data, out, tell)
+        pdf.read(data, out)
     elif kind == "zip":
         yield from _zip(data, out, depth)
     elif kind == "mail":
@@ -111,14 +106,9 @@ def _kind(name: str, data: bytes) -> str:
         return "pdf"
     if start.startswith(b"PK\x03\x04"):
         return "zip"
-    if start.startswith((_OLD_OFFICE, b"{\\rtf")):
-        raise CannotRead(
-            "is in an old format of Office, or locked: save it as .docx, .xlsx or .pptx without a password"
-        )
-    if start.startswith(_PICTURES):
-        raise CannotRead("is a picture, a sound or a film: only text is read; run text recognition (OCR) on a picture")
-    if start.startswith(_PACKED):
-        raise CannotRead("is packed in a way that is not read: pack it as .zip")
+    for begins, why in _UNREAD.items():
+        if start.startswith(begins):
+            raise CannotRead(why)
     suffix = PurePath(name).suffix.lower()
     if suffix in (".html", ".htm", ".xhtml") or (
         not suffix and start.lstrip().lower().startswith((b"<!doctype html", b"<html"))

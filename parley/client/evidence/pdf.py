@@ -7,7 +7,7 @@ What stands again and again at the edges of the pages is left out.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -38,8 +38,8 @@ class Block(NamedTuple):
     grid: tuple[tuple[str, ...], ...] = ()
 
 
-def read(data: bytes, out: DocumentWriter, tell: Callable[[str], None]) -> None:
-    """Write a PDF's text. `tell` is told how far it is. Raises CannotRead."""
+def read(data: bytes, out: DocumentWriter) -> None:
+    """Write a PDF's text. Raises CannotRead."""
     pdf = Pdf(data)
     if len(pdf) > MOST_PAGES:
         raise CannotRead(f"has {len(pdf):,} pages, allowed are {MOST_PAGES:,}: split it")
@@ -56,8 +56,6 @@ def read(data: bytes, out: DocumentWriter, tell: Callable[[str], None]) -> None:
         if usual:
             pages.extend(list(_blocks(words, rules, usual)) for words, rules in read_pages)
             read_pages.clear()
-        if number % 20 == 19:
-            tell(f"page {number + 1} of {len(pdf)}")
     empty = [number for number, blocks in enumerate(pages, 1) if not blocks] if pages else []
     if broken == len(pdf):
         raise CannotRead("is broken: none of its pages can be opened")

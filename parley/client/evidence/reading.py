@@ -1,9 +1,8 @@
 """Files read one after the other in a process apart, within bounds on time, memory and what it may touch: what comes
 are texts, and why a file has none.
 
-A file goes to that process as a frame (four bytes of length, then name and bytes as MessagePack); back come frames of
-progress and, as the last, what was read. A reader that hangs, that eats memory or that aborts ends the process and
-nothing else.
+A file goes to that process as a frame (four bytes of length, then name and bytes as MessagePack); what was read comes
+back as another. A reader that hangs, that eats memory or that aborts ends the process and nothing else.
 """
 
 import contextlib
@@ -12,7 +11,6 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import IO, Any
 
@@ -58,13 +56,6 @@ class Document(msgspec.Struct, array_like=True):
     left_out: str = ""
 
 
-class FileAnswer(msgspec.Struct, array_like=True):
-    """What is told of a file. `documents` is null while it is read."""
-
-    documents: list[Document] | None = None
-    progress: str = ""
-
-
 def send(stream: IO[bytes], message: Any) -> None:
     """Write a frame."""
     data = msgspec.msgpack.encode(message)
@@ -81,8 +72,7 @@ def receive(stream: IO[bytes]) -> bytes:
 class Reader:
     """Reads files; the process is started for the first that needs one, and again after one that ended it."""
 
-    def __init__(self, tell: Callable[[str], None] | None = None) -> None:
-        self.tell = tell or (lambda said: None)
+    def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "Reader":
@@ -94,7 +84,7 @@ class Reader:
     def read(self, name: str, data: bytes) -> list[Document]:
         """The documents in a file, those that are left out too. Never raises for what is in it."""
         if _harmless(name, data):
-            return [_document(part) for part in formats.parts(name, data, self.tell)]
+            return [_document(part) for part in formats.parts(name, data)]
         if data.startswith(b"PK\x03\x04") and (why := formats.unpacks_to_much(data)):
             return [Document(name, "", [], [], why)]
         answer = self._asked(name, data)
@@ -111,10 +101,8 @@ class Reader:
         clock.start()
         try:
             send(process.stdin, Asked(name, data))
-            for answer in _answers(process.stdout):
-                if answer.documents is not None:
-                    return answer.documents
-                self.tell(f"{name}: {answer.progress}")
+            if answer := receive(process.stdout):
+                return msgspec.msgpack.decode(answer, type=list[Document])
         except (BrokenPipeError, msgspec.DecodeError):
             pass
         finally:
@@ -152,11 +140,6 @@ def _stop(process: "subprocess.Popen[bytes]", late: threading.Event) -> None:
     process.kill()
 
 
-def _answers(stream: IO[bytes]) -> Iterator[FileAnswer]:
-    while frame := receive(stream):
-        yield msgspec.msgpack.decode(frame, type=FileAnswer)
-
-
 def _document(part: formats.FileDocument) -> Document:
     return Document(part.name, part.written.text, part.written.places, part.written.remarks, part.left_out)
 
@@ -182,13 +165,12 @@ def main() -> None:
         asked = msgspec.msgpack.decode(frame, type=Asked)
         _more_time()
         try:
-            parts = formats.parts(asked.name, asked.data, lambda said: send(out, FileAnswer(progress=said)))
-            found = list(map(_document, parts))
+            found = list(map(_document, formats.parts(asked.name, asked.data)))
         except MemoryError:
             os._exit(1)
         except Exception as error:  # whatever a broken file makes of a reader
             found = [Document(asked.name, "", [], [], f"cannot be read: {type(error).__name__}: {str(error)[:200]}")]
-        send(out, FileAnswer(documents=found))
+        send(out, found)
 
 
 def _bound() -> None:

@@ -113,7 +113,8 @@ def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDE
     seat = re.compile(rf"(?:{'|'.join(map(re.escape, roles))})(?:_\d+)?") if roles else re.compile(r"(?!)")
     files = [file for number, source in enumerate(several, 1) for file in _files(source, f"item {number}")]
     collected = _Collected(most)
-    with Reader(_TELL.get()) as reader:
+    tell = _TELL.get()
+    with Reader() as reader:
         for number, file in enumerate(files, 1):
             first = file.name.split("/", 1)[0]
             holders = (first,) if "/" in file.name and file.root is not None and seat.fullmatch(first) else ()
@@ -122,8 +123,9 @@ def read(sources: Sources, roles: Collection[str] = (), *, most: int = MAX_EVIDE
                     f"{len(files) - MOST_FILES:,} files", f"after the first {MOST_FILES:,} are over the limit"
                 )
                 break
+            if tell is not None:
+                tell(f"file {number:,} of {len(files):,}")
             collected.file(file, holders, reader)
-            reader.tell(f"file {number:,} of {len(files):,}")
     if not collected.documents:
         on_disk = all(isinstance(source, str | Path) for source in several)
         what = ", ".join(map(str, several)) if on_disk else "what was sent"
