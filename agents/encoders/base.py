@@ -23,7 +23,7 @@ class EncoderError(Exception):
 
 
 class Encoder(Protocol):
-    """Texts to vectors. Safe for several at once on one event loop."""
+    """Texts to vectors, as long as its process runs. Safe for several at once on one event loop."""
 
     @property
     def name(self) -> str:
@@ -46,9 +46,6 @@ class Encoder(Protocol):
         EncoderError
         """
 
-    async def aclose(self) -> None:
-        """Close its connections, if it has any. It can be used again."""
-
 
 class Cached:
     """An encoder that keeps the vectors of the texts last asked for, and asks for each text once.
@@ -60,7 +57,6 @@ class Cached:
         self._inner = inner
         self._most = most
         self._vectors: OrderedDict[bytes, Vectors] = OrderedDict()
-        self.aclose = inner.aclose
 
     @property
     def name(self) -> str:

@@ -59,9 +59,6 @@ class Embedded:
             vectors[row] = vector / np.linalg.norm(vector.astype(np.float64))
         return vectors
 
-    async def aclose(self) -> None:
-        """Nothing to close."""
-
     def _load(self) -> tuple[WordPiece, Any]:
         with self._lock:
             if self._loaded is None:

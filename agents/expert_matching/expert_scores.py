@@ -80,9 +80,6 @@ class Roots:
             row[[zlib.crc32(r.encode()) % self.dimension for r in roots_of(text)]] = 1
         return np.asarray(rows / np.maximum(1, np.linalg.norm(rows, axis=1, keepdims=True)))
 
-    async def aclose(self) -> None:
-        """Nothing is open."""
-
 
 @dataclass(frozen=True, slots=True)
 class ReadTask:

@@ -51,11 +51,6 @@ class TextSimilarity:
         """Why the embedded one cannot be had."""
         self._last_why = ""
 
-    async def aclose(self) -> None:
-        """Close the encoder's connections, if it has any."""
-        if self._encoder is not None:
-            await self._encoder.aclose()
-
     async def use(self, shown: Shown, work: Callable[[Encoder], Awaitable[T]], by_words: Callable[[], T]) -> Done[T]:
         """What `work` makes of the encoder a little before the turn's deadline; else `by_words`."""
         if not self._is_chosen:

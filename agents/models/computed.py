@@ -1,7 +1,7 @@
 """Turns whose reply is computed, whatever model their seat has: what decides over participants is asked of no model,
 but for who should lead a task, where what is computed of that is unsure (agents/expert_matching/ask_model.py)."""
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from parley.agents.context import Shown
 from parley.agents.model.base import AroundModel, Completion, Emit, Model
@@ -29,13 +29,6 @@ class _Computing(AroundModel):
 
             self._computing = Extractive(asks=self._model if getattr(self._model, "steps", False) else None)
         return await self._computing.reply(shown, emit)
-
-    async def aclose(self) -> None:
-        """Close both."""
-        for model in (self._model, self._computing):
-            close: Any = getattr(model, "aclose", None)
-            if close is not None:
-                await close()
 
 
 def with_computed(model: Model) -> Model:

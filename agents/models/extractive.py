@@ -41,10 +41,6 @@ class Extractive:
     def __init__(self, encoding: TextSimilarity | None = None, asks: Model | None = None) -> None:
         self._bench = Workbench(encoding or TextSimilarity(), asks)
 
-    async def aclose(self) -> None:
-        """Close the encoder's connections."""
-        await self._bench.encoding.aclose()
-
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """Answer one turn; same turn, same reply.
 

@@ -1,7 +1,6 @@
 """Checks the encoder of the helper: its name, whether it answers, and the length of its vectors."""
 
 import asyncio
-import contextlib
 import time
 
 from parley.client.errors import BadInput
@@ -53,8 +52,5 @@ async def examine(row: AgentRow, *, probe: bool) -> Component:
         return Component(status="missing", what=f"{what}: {line(error.why)}")
     except TimeoutError:
         return Component(status="missing", what=f"{what}: nothing within {_WITHIN_S:g} s")
-    finally:
-        with contextlib.suppress(OSError):
-            await encoder.aclose()
     seconds = time.perf_counter() - started
     return Component(status="answers", what=f"{what}, {width} numbers a vector, {seconds:.2f} s")

@@ -129,9 +129,6 @@ class Counting:
         self.asked.append(list(texts))
         return np.array([[len(t), 1.0] for t in texts], np.float32)
 
-    async def aclose(self) -> None:
-        """Nothing."""
-
 
 async def test_the_cache_asks_for_each_text_once_and_forgets_the_oldest() -> None:
     inner = Counting()
