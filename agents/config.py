@@ -188,8 +188,14 @@ def variables_of(spec: AgentSpec, environ: Mapping[str, str]) -> tuple[AgentSpec
     if resolved.model == "command":
         listed = resolved.options.get("variables")
         names |= {str(name) for name in listed} if isinstance(listed, list | tuple) else set()
-    keys = _keys(resolved.options)
-    return resolved, {name: environ[name] for name in names if name in environ and _is_for(name, keys, environ)}
+    key = resolved.options.get("api_key")
+    own = key.reveal() if isinstance(key, Secret) else None
+
+    def is_for(name: str) -> bool:
+        plain = name.removesuffix("_FILE")
+        return not plain.endswith("LLM_API_KEY") or variable(plain, environ) == own
+
+    return resolved, {name: environ[name] for name in names if name in environ and is_for(name)}
 
 
 class _Read(dict[str, str]):
@@ -202,17 +208,6 @@ class _Read(dict[str, str]):
     def get(self, name: str, default: Any = None) -> Any:
         self.names.add(name)
         return super().get(name, default)
-
-
-def _keys(options: Mapping[str, Any]) -> set[str]:
-    key = options.get("api_key")
-    return {key.reveal()} if isinstance(key, Secret) else set()
-
-
-def _is_for(name: str, keys: set[str], environ: Mapping[str, str]) -> bool:
-    """Whether a variable holds no key, or one of these."""
-    plain = name.removesuffix("_FILE")
-    return not plain.endswith("LLM_API_KEY") or variable(plain, environ) in keys
 
 
 def _with_model(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:

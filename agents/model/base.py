@@ -10,6 +10,7 @@ Errors, by whose fault it is:
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
@@ -51,23 +52,15 @@ def tell_called(emit: Emit, what: str) -> None:
         emit(f"\n{what}\n")
 
 
+@dataclass(slots=True)
 class LiveEmitter:
     """What a worker gives a model to speak into: `tell` takes a state and a text, live text only where it is shown;
     `failed` takes why the first call that failed did so, and the seconds until the next; `retried` hears of each."""
 
-    __slots__ = ("_failed", "_retried", "_stream", "_tell")
-
-    def __init__(
-        self,
-        tell: Callable[[str, str], None],
-        stream: bool,
-        failed: Callable[[str, float], None] | None = None,
-        retried: Callable[[], None] | None = None,
-    ) -> None:
-        self._retried = retried
-        self._tell = tell
-        self._stream = stream
-        self._failed = failed
+    _tell: Callable[[str, str], None]
+    _stream: bool
+    _failed: Callable[[str, float], None] | None = None
+    _retried: Callable[[], None] | None = None
 
     def __call__(self, text: str) -> None:
         if self._stream:

@@ -8,6 +8,7 @@ clock is the turn's: cancelling ends the input.
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
@@ -171,27 +172,18 @@ def rules_of(shown: Shown) -> TaskInstructions:
     return task_instructions(shown, readable(shown.brief if shows is None else shows(shown.brief)))
 
 
+@dataclass(frozen=True)
 class _Form:
     """Reads one reply."""
 
-    def __init__(
-        self,
-        terminal: PersonsTerminal,
-        deadline_ns: int,
-        words: int | None,
-        emit: Emit,
-        choices: dict[str, tuple[str, ...]],
-        brief: Any,
-        told: Mapping[str, str],
-    ) -> None:
-        self._terminal = terminal
-        self._deadline_ns = deadline_ns
-        self._words = words
-        self._emit = emit
-        self._choices = choices
-        self._brief = brief
-        self._told = told
-        """Field -> what it is for."""
+    _terminal: PersonsTerminal
+    _deadline_ns: int
+    _words: int | None
+    _emit: Emit
+    _choices: Mapping[str, tuple[str, ...]]
+    _brief: Any
+    _told: Mapping[str, str]
+    """Field -> what it is for."""
 
     async def struct(self, wanted: Any, before: dict[str, Any], within: str = "") -> dict[str, Any]:
         """Values of the struct's fields; those left out have their defaults."""

@@ -3,7 +3,6 @@
 import asyncio
 import random
 from collections.abc import Callable
-from pathlib import Path
 
 from parley.agents.endpoint.endpoint import Endpoint
 from parley.agents.endpoint.limits import Gate, gate
@@ -23,7 +22,12 @@ class ConnectedModel:
     """
 
     def __init__(self, options: EndpointOptions, seed: int | None = None) -> None:
-        self._options = options
+        self.options = options
+        """What it was made with; the key in it shows itself to nobody."""
+        self.record = options.record
+        """The file that every reply is to be appended to; None: there is none."""
+        self.reasoning_tokens = options.reasoning_tokens * 2
+        """The most that it may think in one call: what it begins with, or that once more where it ran out."""
         self.name = options.model
         self.family = options.family or family_of(options.model, options.provider)
         price = options.effective_price
@@ -43,12 +47,7 @@ class ConnectedModel:
         self._price_warned = options.price is not None or options.preset.local
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._options.provider}, {self.name})"
-
-    @property
-    def reasoning_tokens(self) -> int:
-        """The most that it may think in one call: what it begins with, or that once more where it ran out."""
-        return self._options.reasoning_tokens * 2
+        return f"{type(self).__name__}({self.options.provider}, {self.name})"
 
     @property
     def speed(self) -> tuple[float, float] | None:
@@ -58,7 +57,7 @@ class ConnectedModel:
 
     def saw_server(self, away: str = "") -> None:
         """Note that its server is there, or why it cannot be used."""
-        o = self._options
+        o = self.options
         settings = f"LLM_BASE_URL and {' or '.join(o.key_names)}"
         self.no_server = away and f"provider {o.provider} cannot be used: {away}; see {settings}"
 
@@ -73,21 +72,11 @@ class ConnectedModel:
         if known is None or not 0.8 < seconds / known < 1.25:
             self.memory.learn(turn_s=seconds)
 
-    @property
-    def options(self) -> EndpointOptions:
-        """What it was made with; the key in it shows itself to nobody."""
-        return self._options
-
-    @property
-    def record(self) -> Path | None:
-        """The file that every reply is to be appended to; None: there is none."""
-        return self._options.record
-
     def open(self) -> tuple[Endpoint, Gate]:
         """Connections and gate, made on first use on the event loop that uses them."""
         loop = asyncio.get_running_loop()
         if self._endpoint is None or self._gate is None or self._loop is not loop:
-            o = self._options
+            o = self.options
             self._loop, self._gate = loop, gate(o.base_url, o.concurrency)
             self._endpoint = Endpoint(
                 o.base_url, o.api_key, connections=o.concurrency, silence_s=o.silence_s, limits=o.limits
@@ -102,5 +91,5 @@ class ConnectedModel:
 
     def rung(self) -> Rung:
         """Where the next turn begins: the preset's or configured rung, or the lower one that was learned."""
-        known, highest = self.memory.get().rung, self._options.highest_rung
+        known, highest = self.memory.get().rung, self.options.highest_rung
         return highest if known is None else min(known, highest)
