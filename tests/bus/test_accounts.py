@@ -3,9 +3,8 @@
 import asyncio
 import json
 import stat
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from nats.aio.msg import Msg
@@ -13,9 +12,8 @@ from nats.aio.msg import Msg
 from parley.bus import accounts, channels, rendered, subjects
 from parley.bus.connection import Connection
 from parley.bus.errors import BadKeyFile, BadTable, Denied, NoAnswer, NoModerator
+from tests.conftest import Dial, Eventually
 
-Dial = Callable[[str], Awaitable[Connection]]
-Eventually = Callable[[Callable[[], Any]], Awaitable[Any]]
 SID = "s1"
 
 
@@ -88,42 +86,6 @@ async def test_answer_wanted_at_an_ack_subject_is_refused(dial: Dial) -> None:
 # -- what must work
 
 
-async def test_turn_is_pulled_and_acked_across_accounts(dial: Dial) -> None:
-    moderator, panelist = await dial("moderator"), await dial("panel_1")
-    subject = subjects.work("panel_1", SID, "1")
-    await moderator.store(subject, b"turn", msg_id="turn-1")
-    turn = await pull(panelist, "panel_1")
-    assert (turn.subject, turn.data) == (subject, b"turn")
-    await panelist.publish(turn.reply, b"+WPI", confirm=True)
-    await panelist.request(turn.reply, b"+ACK", 5.0)
-    assert await waiting(moderator, "WORK", subject) == 0
-
-
-async def test_submission_is_acknowledged_once(dial: Dial) -> None:
-    client = await dial("client")
-    subject = subjects.inbox("client", "client", "once")
-    first = await client.store(subject, b"open", msg_id="a")
-    again = await client.store(subject, b"open", msg_id="a")
-    assert (first.stream, first.duplicate) == ("IN", False)
-    assert (again.seq, again.duplicate) == (first.seq, True)
-
-
-@pytest.mark.parametrize(("user", "role"), [("panel_1", "panelist"), ("analyst", "analyst")])
-async def test_say_check_here(dial: Dial, eventually: Eventually, user: str, role: str) -> None:
-    moderator, agent = await dial("moderator"), await dial(user)
-    said = await moderate(moderator, subjects.say.of(lane="lane7"), b"accepted")
-    asked = await moderate(moderator, subjects.check.of(lane="lane7"), b"open")
-    here = await listen(moderator, subjects.here.each)
-    answer = await agent.request(subjects.say("lane7", "public", user, SID), b"reply", 5.0)
-    open_ = await agent.request(subjects.check("lane7", "public", user, SID), b"?", 5.0)
-    await agent.publish(subjects.here(role, user, ""), b"alive", confirm=True)
-    await eventually(lambda: here)
-    assert (answer.data, open_.data) == (b"accepted", b"open")
-    assert subjects.say.parse(said[0].subject) == ("lane7", "public", user, SID)
-    assert subjects.check.parse(asked[0].subject) == ("lane7", "public", user, SID)
-    assert subjects.here.parse(here[0].subject) == (role, user, "")
-
-
 @pytest.mark.parametrize("user", ["client", "owner", "panel_1", "analyst"])
 async def test_posts_history_and_documents_are_read(dial: Dial, eventually: Eventually, user: str) -> None:
     moderator, reader = await dial("moderator"), await dial(user)
@@ -188,15 +150,6 @@ async def test_call_reaches_agents(dial: Dial, eventually: Eventually) -> None:
     assert heard[0].subject == subjects.CALL
 
 
-async def test_fate_and_own(dial: Dial) -> None:
-    moderator, client, owner = await dial("moderator"), await dial("client"), await dial("owner")
-    await moderate(moderator, subjects.fate.each, b"fate")
-    await moderate(moderator, subjects.own.each, b"log")
-    assert (await client.request(subjects.fate("client", "client", SID), b"", 5.0)).data == b"fate"
-    assert (await owner.request(subjects.own("log", "owner", SID), b"", 5.0)).data == b"log"
-    assert (await owner.request(subjects.fate("client", "owner", SID), b"", 5.0)).data == b"fate"
-
-
 async def test_operator_asks_the_server_and_nothing_else(dial: Dial) -> None:
     operator = await dial("operator")
     said = json.loads((await operator.request("$SYS.REQ.SERVER.PING", b"", 5.0)).data)
@@ -208,10 +161,13 @@ async def test_operator_asks_the_server_and_nothing_else(dial: Dial) -> None:
 # -- the table and the files
 
 
+def _rendered(users: tuple[accounts.User, ...]) -> str:
+    return rendered.render(users, accounts.publics(accounts.mint(users)), store_dir="/var/lib/nats")
+
+
 def test_only_core_has_jetstream_and_every_list_allows() -> None:
     users = accounts.table({"panel_1": "panelist", "analyst": "analyst"})
-    text = rendered.render(users, accounts.publics(accounts.mint(users)), store_dir="/var/lib/nats")
-    found = json.loads(text)["accounts"]
+    found = json.loads(_rendered(users))["accounts"]
     assert [name for name, a in found.items() if "jetstream" in a] == [channels.CORE]
     assert set(found) == {"CORE", "SYS", "CLIENTS:client", "CLIENTS:owner", "PANEL:panel_1", "HELPERS:analyst"}
     for account in found.values():
@@ -235,6 +191,7 @@ def test_configuration_holds_no_secret() -> None:
     [
         (lambda: accounts.table({"q": "jester"}), "jester"),
         (lambda: rendered.render(accounts.table({"client": "panelist"}), {}, store_dir="/x"), "no key"),
+        (lambda: _rendered(accounts.table({"client": "panelist"})), "two users"),
         (lambda: accounts.User(name="", kind="client", account="CLIENTS"), "name"),
         (lambda: accounts.User(name="x", kind="king", account="CLIENTS"), "king"),
         (lambda: accounts.User(name="x", kind="client", account="CLIENTS", queue="q"), "queue"),
@@ -243,12 +200,6 @@ def test_configuration_holds_no_secret() -> None:
 def test_bad_table(build: Callable[[], object], said: str) -> None:
     with pytest.raises(BadTable, match=said):
         build()
-
-
-def test_two_users_of_one_name() -> None:
-    users = accounts.table({"client": "panelist"})
-    with pytest.raises(BadTable, match="two users"):
-        rendered.render(users, accounts.publics(accounts.mint(users)), store_dir="/x")
 
 
 def test_credentials_file(tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 import asyncio
 import contextlib
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import nats.errors
@@ -25,10 +24,9 @@ from parley.bus.errors import (
     Unreachable,
     WrongCredentials,
 )
-from tests.conftest import Bus
+from parley_research.embedded_cluster import free_ports
+from tests.conftest import Bus, Dial, Eventually
 
-Dial = Callable[[str], Awaitable[Connection]]
-Eventually = Callable[[Callable[[], Any]], Awaitable[Any]]
 LANE = subjects.say.of(lane="any")
 SAY = subjects.say("any", "public", "panel_1", "s1")
 
@@ -39,12 +37,6 @@ async def server_up(bus: Bus) -> AsyncIterator[None]:
     bus.server.start()
     yield
     bus.server.start()
-
-
-def free_port() -> int:
-    with socket.socket() as line:
-        line.bind(("127.0.0.1", 0))
-        return int(line.getsockname()[1])
 
 
 async def serve(conn: Connection, answer: bytes | None = b"ok") -> list[Msg]:
@@ -85,7 +77,7 @@ async def test_wrong_credentials(bus: Bus) -> None:
 
 @pytest.mark.parametrize("url", ["nats://127.0.0.1:{}", "nats://somebody:secret@127.0.0.1:{}", "127.0.0.1:{}"])
 async def test_no_server(bus: Bus, url: str) -> None:
-    port = free_port()
+    (port,) = free_ports(1)
     with pytest.raises(Unreachable, match=f"127.0.0.1:{port}") as caught:
         await connect(url.format(port), bus.keys["client"], name="t")
     assert "secret" not in str(caught.value)
@@ -185,11 +177,6 @@ async def test_a_refusal_is_no_timeout(dial: Dial) -> None:
     with pytest.raises(Denied):
         await asyncio.wait_for(agent.store(subjects.inbox("client", "x", "s"), b"", timeout_s=600.0), 10)
     assert [d.operation for d in agent.denials] == ["publish", "publish"]
-
-
-async def test_where_no_stream_listens(dial: Dial) -> None:
-    with pytest.raises(NoStream):
-        await (await dial("moderator")).store(subjects.post("s", "nobody", "said"), b"")
 
 
 async def test_api_errors_carry_their_code(dial: Dial) -> None:

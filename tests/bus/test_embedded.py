@@ -8,9 +8,8 @@ import stat
 import subprocess
 import sys
 import textwrap
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -18,9 +17,9 @@ import pytest
 from parley.bus import accounts, embedded, streams, subjects
 from parley.bus.connection import connect
 from parley.bus.embedded import EmbeddedServer
-from parley.bus.errors import ServerFailed, ServerUnusable, WrongCredentials
+from parley.bus.errors import ServerFailed, ServerUnusable
+from tests.conftest import Eventually
 
-Eventually = Callable[[Callable[[], Any]], Awaitable[Any]]
 USERS = accounts.table({"panel_1": "panelist"})
 KEYS = accounts.mint(USERS)
 
@@ -160,30 +159,6 @@ async def test_gone_when_its_parent_ends(tmp_path: Path, eventually: Eventually,
     await eventually(lambda: gone(pid) and gone(guardian) and not listens(port))
 
 
-async def test_reload_adds_and_revokes_users(server: EmbeddedServer, eventually: Eventually) -> None:
-    users = accounts.table({"panel_1": "panelist", "panel_2": "panelist"}, owners=())
-    keys = {**accounts.mint(users), **{n: k for n, k in KEYS.items() if n != "owner"}}
-    closed: list[str] = []
-    with pytest.raises(WrongCredentials):
-        await connect(server.url, keys["panel_2"], name="t")
-    owner = await connect(server.url, KEYS["owner"], name="t", on_closed=lambda: closed.append("owner"))
-    stays = await connect(server.url, KEYS["panel_1"], name="t", on_closed=lambda: closed.append("panel_1"))
-    server.reload(users, accounts.publics(keys))
-    heard: list[str] = []
-    moderator = await connect(server.url, keys["moderator"], name="t")
-    await moderator.subscribe(subjects.here.each, lambda msg: heard.append(msg.subject))
-    async with await connect(server.url, keys["panel_2"], name="t") as added:
-        await added.publish(subjects.here("panelist", "panel_2", ""), b"", confirm=True)
-        await eventually(lambda: heard == [subjects.here("panelist", "panel_2", "")])
-    await moderator.close()
-    await eventually(lambda: closed == ["owner"])
-    with pytest.raises(WrongCredentials, match="'owner'"):
-        await connect(server.url, KEYS["owner"], name="t")
-    assert stays.connected
-    await owner.close()
-    await stays.close()
-
-
 async def test_a_reload_while_somebody_comes_in_refuses_nobody(server: EmbeddedServer) -> None:
     """The server refuses whoever has not yet said who it is."""
     came: list[asyncio.Task[None] | None] = []
@@ -215,35 +190,35 @@ def test_reload_of_a_server_that_is_not_running(tmp_path: Path) -> None:
         EmbeddedServer(tmp_path, USERS, accounts.publics(KEYS)).reload()
 
 
+def _first_on_path(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> str:
+    path = folder / "nats-server"
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o700)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    return str(path)
+
+
 def test_an_old_server_on_path_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = tmp_path / "nats-server"
-    old.write_text("#!/bin/sh\necho 'nats-server: v2.10.4'\n")
-    old.chmod(0o700)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    assert embedded.version_of(str(old)) == (2, 10, 4)
+    old = _first_on_path(tmp_path, monkeypatch, "echo 'nats-server: v2.10.4'")
+    assert embedded.version_of(old) == (2, 10, 4)
     found = embedded.find_server()
-    assert found != str(old)
+    assert found != old
     assert embedded.version_of(found) >= embedded.LEAST_VERSION
 
 
 def test_a_recent_server_on_path_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    recent = tmp_path / "nats-server"
-    recent.write_text("#!/bin/sh\necho 'nats-server: v2.99.0'\n")
-    recent.chmod(0o700)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    assert embedded.find_server() == str(recent)
+    recent = _first_on_path(tmp_path, monkeypatch, "echo 'nats-server: v2.99.0'")
+    assert embedded.find_server() == recent
 
 
 def test_a_server_that_cannot_be_run_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ServerUnusable, match="nats-server at /nowhere/nats-server cannot be run: No such file"):
         embedded.version_of("/nowhere/nats-server")
-    broken = tmp_path / "nats-server"
-    broken.write_text("#!/bin/sh\necho 'fatal error: failed to reserve page summary memory' >&2\nexit 2\n")
-    broken.chmod(0o700)
+    fails = "echo 'fatal error: failed to reserve page summary memory' >&2\nexit 2"
+    broken = _first_on_path(tmp_path, monkeypatch, fails)
     with pytest.raises(ServerUnusable, match=r"cannot be run: fatal error: failed to reserve .* \(it ended with 2\)"):
-        embedded.version_of(str(broken))
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    assert embedded.find_server() != str(broken), "another one can be run"
+        embedded.version_of(broken)
+    assert embedded.find_server() != broken, "another one can be run"
 
 
 def test_a_path_with_any_letters_holds_a_store(tmp_path: Path) -> None:

@@ -2,9 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 from nats.aio.msg import Msg
@@ -14,10 +13,7 @@ from parley.bus.connection import Connection
 from parley.bus.errors import ApiError, Conflict, StoreError
 from parley.bus.log import LOG
 from parley.bus.pending_requests import PubAck
-from tests.conftest import Bus
-
-Dial = Callable[[str], Awaitable[Connection]]
-Eventually = Callable[[Callable[[], Any]], Awaitable[Any]]
+from tests.conftest import Bus, Dial, Eventually
 
 
 async def arm(conn: Connection, sid: str, in_s: float) -> PubAck:

@@ -25,8 +25,6 @@ async def _store(bare: Engine, count: int, first: int = 0) -> None:
 
 
 class Taker:
-    """Takes deliveries through one Pull."""
-
     def __init__(self) -> None:
         self.got: list[Delivery] = []
         self.came = asyncio.Event()
@@ -35,6 +33,10 @@ class Taker:
     def take(self, delivery: Delivery) -> None:
         self.got.append(delivery)
         self.came.set()
+
+    async def settle_last(self) -> None:
+        await self.pull.settle(self.got[-1])
+        self.pull.release()
 
     async def wait(self, count: int, timeout_s: float = 10.0) -> None:
         async with asyncio.timeout(timeout_s):
@@ -81,8 +83,7 @@ async def test_a_pull_goes_on_after_the_server_was_killed(tmp_path: Path) -> Non
         taker = await _taker(bare, room=4)
         await _store(bare, 1)
         await taker.wait(1)
-        await taker.pull.settle(taker.got[0])
-        taker.pull.release()
+        await taker.settle_last()
         bare.server.kill()
         bare.server.restart()
         await _store(bare, 1, first=1)
@@ -100,8 +101,7 @@ async def test_a_pull_changes_its_inbox(tmp_path: Path) -> None:
         for i in range(20):
             await _store(bare, 1, first=i)
             await taker.wait(i + 1)
-            await taker.pull.settle(taker.got[-1])
-            taker.pull.release()
+            await taker.settle_last()
         assert taker.pull._inbox != first
         assert len(taker.pull._subs) == 2
         await taker.pull.stop()
@@ -156,14 +156,3 @@ async def test_a_task_whose_cancellation_was_dropped_is_ended() -> None:
     async with asyncio.timeout(5.0):
         await cancelled(task)
     assert task.cancelled() and waits
-
-
-async def test_a_pull_has_a_name_of_its_own(tmp_path: Path) -> None:
-    """What is asked under it comes from the queue's consumer."""
-    async with engine(tmp_path) as bare:
-        await _queue(bare)
-        await _store(bare, 2)
-        taker = await _taker(bare, room=2)
-        await taker.wait(2)
-        assert not taker.pull._connection.denials
-        await taker.pull.stop()

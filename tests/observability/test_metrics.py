@@ -3,8 +3,7 @@
 import re
 import time
 
-import pytest
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from parley.observability.metrics import MAX_VALUES, TURN_OUTCOMES, Bounded, Metrics, ReadGauge, parley_version
@@ -29,13 +28,6 @@ def test_every_series_is_ours_and_none_has_an_unbounded_label() -> None:
     for name, (_, labels) in found.items():
         assert re.fullmatch(r"parley_[a-z_]+", name), name
         assert not FORBIDDEN_LABELS & set(labels), (name, labels)
-
-
-def test_two_processes_worth_of_series_in_one_registry_are_refused() -> None:
-    registry = CollectorRegistry()
-    Metrics(registry)
-    with pytest.raises(ValueError, match="Duplicated"):
-        Metrics(registry)
 
 
 def test_what_is_counted_is_exposed() -> None:

@@ -45,20 +45,14 @@ stop()
 """
 
 
-def run(code: str, *args: str, endpoint: str = "") -> str:
+def run(code: str, *args: str, endpoint: str = "", complains: bool = False) -> str:
     env = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
     if endpoint:
         env["OTEL_EXPORTER_OTLP_ENDPOINT"] = endpoint
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code, *args],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=30,
-    )
+    command = [sys.executable, "-W", "error", "-c", code, *args]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
+    assert complains or done.stderr == ""
     return done.stdout
 
 
@@ -195,11 +189,8 @@ def test_without_an_endpoint_nothing_is_written_and_nothing_slow_imported() -> N
 
 def test_a_receiver_that_is_not_there_delays_no_exit_for_long() -> None:
     start = time.monotonic()
-    env = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
-    env["OTEL_EXPORTER_OTLP_ENDPOINT"] = "http://127.0.0.1:9"
-    done = subprocess.run([sys.executable, "-c", SENDER], cwd=ROOT, env=env, capture_output=True, text=True, timeout=50)
-    assert done.returncode == 0, done.stderr
-    assert "traceparent" in json.loads(done.stdout)["headers"]
+    said = run(SENDER, endpoint="http://127.0.0.1:9", complains=True)
+    assert "traceparent" in json.loads(said)["headers"]
     assert time.monotonic() - start < 20
 
 

@@ -56,7 +56,6 @@ def peak_mb() -> float:
 
 
 async def suffer(url: str, kind: str, times: int, seconds: float) -> dict[str, Any]:
-    """Call so often at once, and tell."""
     async with model(url, concurrency=64) as made:
         await call(kind, made, seconds)  # what is set up once is not the endpoint's doing
         found: dict[str, Any] = {"blocked_s": 0.0, "blocked_cpu_s": 0.0, "base_mb": peak_mb()}
@@ -73,7 +72,6 @@ async def suffer(url: str, kind: str, times: int, seconds: float) -> dict[str, A
 
 
 async def main(calls: list[tuple[str, str, str, float]], times: int) -> None:
-    """Each call in its turn."""
     for name, url, kind, seconds in calls:
         print(json.dumps({"name": name, **await suffer(url, kind, times, seconds)}), flush=True)
 

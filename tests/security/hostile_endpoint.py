@@ -12,8 +12,6 @@ JSON, EVENTS = "application/json", "text/event-stream"
 
 
 class Mode(NamedTuple):
-    """One way to harm who calls."""
-
     call: str
     """`stream`, `whole` or `models` (tests.security.endpoint_victim)."""
     step: Step

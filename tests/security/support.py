@@ -28,8 +28,6 @@ def unchanged(config: dict[str, Any]) -> None:
 
 
 class _Changed(EmbeddedServer):
-    """A server whose rendered configuration is changed before it is written."""
-
     change: Change
 
     def _write_config(self) -> None:

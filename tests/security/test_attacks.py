@@ -1,4 +1,4 @@
-"""Every attack succeeds on a naive bus, is refused on ours, and its row turns red when one permission is loosened."""
+"""Every attack succeeds on a naive bus, and is refused on ours."""
 
 import re
 from contextlib import nullcontext
@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from parley.bus import accounts, artifacts, rights, streams, subjects
+from parley.bus import artifacts, rights, streams, subjects
 from parley.bus.connection import connect
 from parley.bus.errors import ArtifactRefused, UnknownSession
 from parley.bus.posts import Reader
 from parley.coordinator.sessions.token_keys import TokenKeys
-from tests.security.attacks.scene import ARCHIVE, LET_THROUGH, REFUSED, SUCCEEDED, Scene
+from tests.security.attacks.scene import ARCHIVE, REFUSED, SUCCEEDED, Scene
 from tests.security.attacks.trial import distinct, trial
-from tests.security.support import QUEUES, Target, allowed, naive
+from tests.security.support import QUEUES, Target, naive
 
 HEADERS = (
     "wipes a subject by a rollup header",
@@ -152,128 +152,6 @@ async def test_the_only_client_attacks_a_session_of_the_owner(tmp_path: Path) ->
         )  # fmt: skip
         assert {r.outcome for r in rows} == {REFUSED}
         assert {r.attack for r in rows} >= {"asks for documents of a session of owner"}
-
-
-MUTATIONS: dict[str, tuple[str, str, str, str]] = {
-    # what is loosened: user, side, subject; the row that must turn red
-    "posts of the other team": ("con_1", "subscribe", subjects.post.of(channel="team_pro"), "hears posts of team_pro"),
-    "live text of the other team": (
-        "con_1", "subscribe", subjects.live_owned.of(channel="team_pro"), "hears live text of team_pro",
-    ),
-    "the judge's notes by a wildcard": ("pro_1", "subscribe", subjects.ALL, "hears every channel of a session"),
-    "everything": ("client", "subscribe", ">", "hears all inboxes by wildcard"),
-    "history of the other team": (
-        "con_1", "publish", subjects.read.of(channel="team_pro"), "asks for the history of team_pro",
-    ),
-    "another's name": ("con_1", "publish", subjects.say.of(channel="team_pro", author="pro_1"), "replies as pro_1"),
-    "another's live text": (
-        "con_1", "publish", subjects.live_owned.of(channel="team_pro", author="pro_1"),
-        "speaks live as pro_1 to a session's owner",
-    ),
-    "another role": (
-        "con_1", "publish", subjects.here("judge", "con_1", ""), "announces itself in roles of other accounts",
-    ),
-    "another specification": (
-        "expert_sre", "publish", subjects.here("expert", "expert_sre", "0" * 32),
-        "announces itself with a specification that is not its own",
-    ),
-    "experts' announcements": (
-        "con_1", "subscribe", subjects.here.of(role="expert"), "hears announcements of experts",
-    ),
-    "a channel": ("con_1", "publish", subjects.post.of(channel="public"), "posts on public"),
-    "the log": ("con_1", "publish", subjects.log.under, "writes the log (closed)"),
-    "timers": ("con_1", "publish", subjects.timer.each, "sets a timer"),
-    "submissions": ("con_1", "publish", subjects.inbox.under, "submits that a timer fired"),
-    "an owner's questions": (
-        "client", "publish", subjects.own.of(author="client"), "asks an owner's question (log) in its own name",
-    ),
-    "direct gets": ("con_1", "publish", "$JS.API.DIRECT.GET.LOG", "gets directly from LOG"),
-    "making consumers": ("con_1", "publish", "$JS.API.CONSUMER.CREATE.>", "makes a named consumer of LOG"),
-    "looking at a consumer": ("con_1", "publish", "$JS.API.CONSUMER.INFO.>", "looks at its own consumer"),
-    "another's turns": ("con_1", "publish", subjects.next_turns("pro_1"), "takes turns of pro_1"),
-    "settling turns": ("con_1", "publish", "$JS.ACK.>", "terminates a turn of pro_1"),
-    "advisories": ("con_1", "subscribe", "$JS.EVENT.>", "hears JetStream's advisories"),
-    "another's inbox": ("con_1", "subscribe", "_INBOX_pro_1.>", "hears the inbox of pro_1"),
-    "the server": ("con_1", "publish", "$SYS.REQ.SERVER.*.RELOAD", RELOAD),
-    "services": ("con_1", "publish", "$SRV.>", "asks which services there are (PING)"),
-    "another client's posts": (
-        "client", "subscribe", subjects.owned("client_2", subjects.post.of(channel="public")),
-        "hears posts on public under the name of client_2",
-    ),
-    "any client's posts": (
-        "client", "subscribe", subjects.owned(None, subjects.post.of(channel="scores")),
-        "hears posts on scores under any owner's name, those of client_2 too",
-    ),
-    "posts for owners": (
-        "con_1", "subscribe", subjects.owned(None, subjects.ALL), "hears what is told to the owners of sessions",
-    ),
-    "another client's live text": (
-        "client", "subscribe", subjects.live_owned.of(channel="public"),
-        "hears live text of any owner, that of client_2 too",
-    ),
-    "another client's history": (
-        "audit", "publish", subjects.owned("client_2", subjects.read.of(channel="inbox")),
-        "asks for the history of inbox under the name of client_2",
-    ),
-    "another client's documents": (
-        "client", "publish", subjects.owned("client_2", subjects.doc.of(channel="public")),
-        "asks for documents under the name of client_2",
-    ),
-    "another client's artifacts": (
-        "client", "publish", subjects.owned("client_2", subjects.get.of(channel="public")),
-        "asks for an artifact under the name of client_2",
-    ),
-    "a moderator's place": (
-        "client", "subscribe", subjects.owned("client_2", subjects.read.each),
-        "serves history of client_2 in a moderator's place",
-    ),
-    "another client's submissions": (
-        "audit", "publish", subjects.inbox.of(channel="client", author="client"), "cancels a session of client",
-    ),
-    "an owner's orders": (
-        "client", "publish", subjects.inbox.of(channel="owner", author="client"), "decides in a session of client_2",
-    ),
-    "another client's store": (
-        "client", "publish", subjects.put.of(channel="client", author="client_2"),
-        "stores an artifact in a session of client_2",
-    ),
-    "another client's fates": (
-        "client", "publish", subjects.fate.of(channel="client", author="client_2"),
-        "learns what became of the opening of a session of client_2",
-    ),
-    "what sessions tell each other": (
-        "client", "publish", subjects.inner.under, "cancels one beneath a session of client_2",
-    ),
-    "the ids of moderators' words": (
-        "client", "publish", subjects.inner.under, "swallows the end of one by its id",
-    ),
-    "posts to owners": (
-        "con_1", "publish", subjects.owned(None, subjects.post.of(channel="public")),
-        "posts on public for a session's owner",
-    ),
-    "the totals": ("con_1", "publish", subjects.OUTCOMES, "writes the totals"),
-    "an observer's log": ("metrics", "publish", subjects.log.under, "writes the log (step)"),
-    "an observer's streams": ("metrics", "publish", "$JS.API.STREAM.PURGE.>", "purges OUTCOMES"),
-    "an observer's turns": ("metrics", "publish", "$JS.API.STREAM.MSG.GET.WORK", "gets a message of WORK"),
-    "making streams": ("con_1", "publish", "$JS.API.STREAM.CREATE.>", "makes a stream"),
-    "purging": ("con_1", "publish", "$JS.API.STREAM.PURGE.INNER", "purges INNER"),
-    "the moderators' consumers": (
-        "con_1", "publish", "$JS.API.CONSUMER.MSG.NEXT.INNER.>", "takes messages of INNER",
-    ),
-}  # fmt: skip
-
-
-async def test_a_row_turns_red_when_one_permission_is_loosened(tmp_path: Path) -> None:
-    """In the user's allow list alone: the account behind it still holds, and the row says that the first fence is
-    open. One server, its configuration changed and read again for each."""
-    async with Target(tmp_path) as target:
-        await target.up()
-        keys = accounts.publics(target.credentials)
-        for what, (user, side, subject, attack) in MUTATIONS.items():
-            target.change(allowed(user, side, subject, keys))
-            rows = await trial(target.server.url, target.credentials, only=(user,), pick=attack.__eq__)
-            assert len(rows) == 1, (what, attack)
-            assert [r.outcome for r in rows] in ([LET_THROUGH], [SUCCEEDED]), (what, rows)
 
 
 async def test_what_the_accounts_let_a_client_read_of_another_is_heard(tmp_path: Path) -> None:

@@ -288,8 +288,3 @@ def test_a_disk_without_inodes_is_told_in_figures(tmp_path: Path) -> None:
         pytest.skip("NOT CHECKED: this file system has no table of files")
     with pytest.raises(NoRoom, match=r"needs \d+ free inodes \(files\) on its disk to start, and has [\d,]+"):
         disk.check(tmp_path, least_files=usage.f_favail + 1_000_000_000)
-
-
-def test_settings_of_another_protocol_are_refused_by_name() -> None:
-    said = refused("ask", "q", "--protocol", "consensus", "--set", "critic.threshold=3")
-    assert "critic.threshold is not for consensus, but for critic" in said

@@ -31,7 +31,6 @@ LINES, COLUMNS = 24, 80
 
 
 async def checked(target: Target, folder: Path) -> dict[str, AttackResult]:
-    """What the check finds on a bus, by attack."""
     if not folder.exists():
         target.save(folder)
     return {row.attack: row for row in await asyncio.to_thread(check.run, target.server.url, folder)}

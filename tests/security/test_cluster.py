@@ -22,7 +22,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def attackers(cluster: Cluster) -> list[Attacker]:
-    """Everybody who attacks."""
     names = [name for name, c in cluster.keys.items() if c.kind not in bus_check.TRUSTED]
     return [Attacker(cluster.keys[name], cluster.keys, "nobodys") for name in names]
 

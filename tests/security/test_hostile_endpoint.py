@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_MB = 150
 MOST_BLOCKED_S = 1.0
 """Of CPU time. Measured is less than 0.1; a machine that is busy with other tests takes longer."""
+GOOD = json.dumps({"choices": [{"message": {"content": json.dumps(FULL)}, "finish_reason": "stop"}]}).encode()
 CALLS = sorted({mode.call for mode in MODES.values()})
 
 
@@ -87,8 +88,7 @@ async def test_a_reply_that_trickles_in_ends_at_its_limit() -> None:
 
 @pytest.mark.parametrize("size, fits", [(9_000, True), (11_000, False)])
 async def test_the_setting_moves_the_limit(size: int, fits: bool) -> None:
-    body = json.dumps({"choices": [{"message": {"content": json.dumps(FULL)}, "finish_reason": "stop"}]}).encode()
-    padded = raw(body + b" " * (size - len(body)))
+    padded = raw(GOOD + b" " * (size - len(GOOD)))
     async with model_server(padded) as server, model(server.url, reply_bytes=10_000) as made:
         shown = asked(caps=Caps(calls=1))
         if fits:
@@ -118,8 +118,7 @@ async def test_a_line_separator_in_a_text_does_not_cut_its_event() -> None:
 
 
 async def test_an_endpoint_gets_no_cookie_back() -> None:
-    good = json.dumps({"choices": [{"message": {"content": json.dumps(FULL)}, "finish_reason": "stop"}]}).encode()
-    async with model_server(raw(good, set_cookie="a=b; Path=/")) as server, model(server.url) as made:
+    async with model_server(raw(GOOD, set_cookie="a=b; Path=/")) as server, model(server.url) as made:
         for _ in range(2):
             await made.reply(asked(), silent)
     assert [r.headers.get("cookie") for r in server.requests] == [None, None]

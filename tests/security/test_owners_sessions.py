@@ -2,27 +2,29 @@
 
 import secrets
 from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from parley.agents.tools.folder import archive
-from parley.bus import artifacts, subjects
-from parley.bus.channels import CLIENT, CLIENTS, PUBLIC, readable_by
+from parley.bus import subjects
+from parley.bus.channels import CLIENT, CLIENTS, readable_by
 from parley.bus.connection import Connection
-from parley.bus.errors import ArtifactRefused, BusError, UnknownSession
-from parley.bus.library import Msg
+from parley.bus.errors import BusError, Denied, UnknownSession
 from parley.bus.posts import Reader
 from parley.coordinator.commands import StartChild
-from parley.schemas.post import Live, Post
-from parley.schemas.session import Document, OpenSession
-from parley.schemas.turn import Documents, FetchDocuments
-from parley.schemas.wire import decode, encode
-from tests.coordinator.floor_play import ANSWERS, ends
-from tests.engine.floor import opened, protocols, say
+from parley.schemas.post import AskFate, Fate, Live, Post
+from parley.schemas.session import CancelSession, Document, OpenSession
+from parley.schemas.wire import encode
+from tests.coordinator.floor_play import ANSWERS, ends, when
+from tests.engine.floor import opened, posted, protocols, say
+from tests.security.support import Target
 from tests.support.engine import Engine, until
 
 TEXT = "Vilnius is the capital."
 ID = sha256(TEXT.encode()).hexdigest()
+CHILD = "s1-c1"
+"""Known to who knows the session above it, as are the ids of the messages about it."""
 
 
 async def alices(bare: Engine, sid: str = "s1", user: str = "alice") -> Connection:
@@ -67,39 +69,6 @@ async def test_a_granted_reader_reads_its_own_sessions_too(bare: Engine) -> None
         await follow(await bare.connect("alice"), "mine")
 
 
-async def test_a_stranger_hears_and_reads_nothing_of_a_session(bare: Engine) -> None:
-    """On every subject that a client may subscribe to or ask, with the session's id known."""
-    await bare.moderator()
-    await bare.workers({"latency_s": 0.5})
-    bob = await bare.connect("bob")
-    heard: list[Msg] = []
-
-    async def keep(msg: Msg) -> None:
-        heard.append(msg)
-
-    for name in readable_by(CLIENTS):
-        for subject in (subjects.post.of(channel=name), subjects.live.of(channel=name)):
-            await bob.subscribe(subject, keep)
-    alice = await alices(bare)
-    reader = Reader(bob, quiet_s=0.2, patience_s=1.0)
-    for name in readable_by(CLIENTS):
-        with pytest.raises(UnknownSession):
-            await reader.history("s1", name)
-    assert [await documents(who) for who in (bob, alice)] == [[], [TEXT]]
-    id = await artifacts.put(alice, "s1", archive({"a": (b"x", False)}))
-    assert await artifacts.get(alice, "s1", id)
-    with pytest.raises(ArtifactRefused, match="session s1 has no artifact"):
-        await artifacts.get(bob, "s1", id)
-    await follow(alice, "s1")
-    assert heard == []
-
-
-async def documents(who: Connection) -> list[str]:
-    """The session's document, if the asker gets it."""
-    msg = await who.request(subjects.doc(PUBLIC, "s1"), encode(FetchDocuments(ids=(ID,))), 5.0)
-    return [d.text for d in decode(msg.data, Documents).documents]
-
-
 async def test_a_child_is_of_the_owner_of_the_session_above(bare: Engine) -> None:
     """Its posts go out under the name of who opened the first."""
     opening = OpenSession(question="Who is right?", protocol="consensus", settings={"round_limit": 1})
@@ -110,7 +79,67 @@ async def test_a_child_is_of_the_owner_of_the_session_above(bare: Engine) -> Non
     await opened(bare)
     await say(bare, "start")
     await bare.closed("s1")
-    posts, _ = await follow(await bare.connect("owner"), "s1-c1")
+    posts, _ = await follow(await bare.connect("owner"), CHILD)
     assert posts[-1].kind == "closed"
     with pytest.raises((UnknownSession, BusError)):
-        await follow(await bare.connect("bob"), "s1-c1")
+        await follow(await bare.connect("bob"), CHILD)
+
+
+@pytest.mark.slow
+async def test_a_client_cannot_disturb_a_session_beneath_another(bare: Engine) -> None:
+    """It stores junk under the ids that the moderators' words will have, cancels it, and takes its id."""
+    await bare.moderator(protocols())
+    await bare.workers()
+    opening = OpenSession(question="Who is right?", protocol="consensus", settings={"round_limit": 1})
+    when("start", StartChild(opening=opening))
+    ANSWERS["ChildEnded"] = ends
+    await opened(bare)
+    bob = await bare.connect("bob")
+    for id in [f"s1-{n}-{i}" for n in range(4) for i in range(4)]:
+        await bob.store(subjects.inbox(CLIENT, "bob", CHILD), b"junk", msg_id=id)
+    await bob.store(subjects.inbox(CLIENT, "bob", "s1"), b"junk", msg_id=f"{CHILD}-ended")
+    assert (await bare.submit(CHILD, encode(CancelSession(reason="mine")), bob)).fate == "refused"
+    squat = await bare.submit(CHILD, encode(opening), bob)
+    assert (squat.fate, squat.field) == ("refused", "session")
+    assert squat.why == f"session: got '{CHILD}', but ids that end in -c and a number are of sessions beneath others"
+    assert (await say(bare, "start")).verdict == "accepted"
+    await bare.closed("s1")
+    ended: dict[str, Any] = await posted(bare, "ChildEnded")
+    assert (ended["session"], ended["status"], ended["protocol"]) == (CHILD, "finished", "consensus")
+    assert ended["result"]["session"] == CHILD
+    assert {r.session: r.status for r in (await bare.sessions()).rows} == {CHILD: "finished", "s1": "finished"}
+
+
+async def test_fate_answers_its_author_only(bare: Engine) -> None:
+    """Asked with the sequence of another's submission it says what it says of one that is not there."""
+    await bare.moderator(protocols())
+    await bare.workers({"latency_s": 30.0})
+    stranger = await bare.connect("bob")
+
+    async def asked(who: Connection, sid: str, seq: int) -> str:
+        fate: Fate = await bare.ask(subjects.fate(CLIENT, who.credentials.user, sid), AskFate(seq=seq), Fate, who)
+        return fate.fate
+
+    for seq, (sid, protocol, became) in enumerate((("s1", "consensus", "taken"), ("s2", "nope", "refused")), 1):
+        assert (await bare.open(sid, question="Who is right?", protocol=protocol)).fate == became
+        assert await asked(bare.owner, sid, seq) == became
+        assert await asked(stranger, sid, seq) == "pending"
+
+
+async def test_the_broker_refuses_what_a_debater_may_not_do(tmp_path: Path) -> None:
+    """Hear the other team, write its channel, speak as another, take another's turns: who may is let through."""
+    team = subjects.post.of(channel="team_pro")
+    spoken = (
+        subjects.say("any", "team_pro", "pro_1", "s1"), subjects.say("any", "public", "pro_1", "s1"),
+        subjects.next_turns("pro_1"),
+    )  # fmt: skip
+    async with Target(tmp_path) as target:
+        pro, con = await target.connect("pro_1"), await target.connect("con_1")
+        await pro.subscribe(team, print)
+        for subject in spoken:
+            await pro.publish(subject, b"{", confirm=True)
+        with pytest.raises(Denied, match="subscribe"):
+            await con.subscribe(team, print)
+        for subject in (subjects.say("any", "team_pro", "con_1", "s1"), *spoken):
+            with pytest.raises(Denied, match="publish"):
+                await con.publish(subject, b"{", confirm=True)

@@ -14,7 +14,7 @@ import pytest
 
 from parley.stack.lease import Lease, Running, Stack, read_running
 from parley.stack.rows import AgentRow, rows_of
-from tests.parley.support import ROOT
+from tests.parley.support import ROOT, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -42,12 +42,10 @@ HELPER = {"HELPER_ENCODER": "none"}
 
 
 def value_of(name: str) -> str:
-    """A secret like no other."""
     return f"secret-{name.lower().replace('_', '-')}-0f1e2d3c"
 
 
 def secrets_in(data: bytes) -> set[bytes]:
-    """The secrets that stand somewhere in it."""
     return set(re.findall(rb"secret-[a-z0-9-]+-0f1e2d3c", data))
 
 
@@ -96,6 +94,7 @@ def in_foreground(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tup
         assert up.stdout is not None and up.stderr is not None
         said = up.stdout.readline()
         assert said, up.stderr.read()
+        until(lambda: (found := read_running(folder / "state")) and found.ready, "it is not up", 30)
         running = read_running(folder / "state")
         assert running is not None and running.permanent
         yield folder / "state", running

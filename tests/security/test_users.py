@@ -75,20 +75,6 @@ async def test_a_user_is_put_out_while_sessions_go_on(tmp_path: Path) -> None:
         await guest.close()
 
 
-@while_it_runs
-async def test_a_queue_is_put_out_and_its_turns_are_missed(tmp_path: Path) -> None:
-    """A revoked seat falls silent; the session ends as its protocol means it to, without it."""
-    async with Kept(tmp_path) as engine:
-        await engine.moderator()
-        await engine.workers({"latency_s": 0.2}, drain_s=0.1)
-        await engine.open("s1", turn_timeout_s=0.5, settings={"round_limit": 1})
-        await asyncio.to_thread(revoke, engine.keys, engine.server.url, "panelist_3")
-        result = decode((await engine.closed("s1", 20.0)).body, Result)
-        assert result.status in ("finished", "stopped")
-        with pytest.raises(WrongCredentials):
-            await connect(engine.server.url, engine.credentials["panelist_3"], name="t")
-
-
 async def test_a_connection_that_ends_by_itself_is_closed_when_close_returns(tmp_path: Path) -> None:
     """Whoever closes while the client is still at it waits for its socket, too."""
     async with Kept(tmp_path) as engine:

@@ -1,10 +1,16 @@
-"""`parley serve` as a process, with panels whose models are stubs."""
+"""`parley serve` as a process, with panels whose models are stubs, and the official client of MCP."""
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 from tests.parley.support import Front
 
@@ -51,3 +57,26 @@ def copy(front: Front, *arguments: str, env: Mapping[str, str] | None = None) ->
     finally:
         child.terminate()
         child.communicate(timeout=30)
+
+
+@asynccontextmanager
+async def over_http(url: str, token: str, **given: Any) -> AsyncIterator[Client]:
+    """One of a gateway, by a token; `given`: the client's own options."""
+    async with create_mcp_http_client({"Authorization": f"Bearer {token}"}) as http:
+        async with Client(streamable_http_client(f"{url}/mcp", http_client=http), **given) as found:
+            yield found
+
+
+@asynccontextmanager
+async def mcp_client(served: Served, transport: str, *arguments: str, **given: Any) -> AsyncIterator[Client]:
+    """One of a gateway, or over `stdio` of a process of its own with these arguments and the gateway's panels."""
+    if transport != "stdio":
+        async with over_http(served.url, served.token, **given) as found:
+            yield found
+        return
+    front = served.front
+    words = ["-m", "parley", "mcp", "--panels", str(front.folder / "panels"), *arguments]
+    env = {**front.environment, "PATH": "/usr/bin:/bin"}
+    server = StdioServerParameters(command=sys.executable, args=words, env=env, cwd=str(front.folder))
+    async with Client(server, **given) as found:
+        yield found

@@ -11,7 +11,6 @@ from tests.web.support import Site, Web, folder_of
 
 @pytest.fixture
 async def site(tmp_path: Path) -> AsyncIterator[Site]:
-    """A moderator, a panel, a gateway."""
     async with engine(tmp_path / "bus") as bus:
         tokens = folder_of(bus, tmp_path / "keys")
         await bus.moderator()

@@ -109,7 +109,6 @@ class Web:
 
     @asynccontextmanager
     async def client(self, token: str) -> AsyncIterator["Browser"]:
-        """One who asks, by its token."""
         async with browser(self.url, token) as found:
             yield found
 
@@ -119,15 +118,12 @@ class _Quiet(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self):  # type: ignore[no-untyped-def]
-        """Nothing."""
         yield
 
 
 class Browser:
-    """Asks as a page does."""
-
-    def __init__(self, http: httpx.AsyncClient) -> None:
-        self.http = http
+    def __init__(self, http: httpx.AsyncClient, token: str) -> None:
+        self.http, self.token = http, token
 
     async def get(self, path: str, status: int = 200) -> Any:
         """A JSON document; the status is as expected."""
@@ -136,7 +132,6 @@ class Browser:
         return answer.json()
 
     async def post(self, path: str, body: Any = None, status: int = 200) -> Any:
-        """The same of what is sent as JSON."""
         answer = await self.http.post(path, json={} if body is None else body)
         assert answer.status_code == status, f"{path}: {answer.status_code} {answer.text[:500]}"
         return answer.json()
@@ -184,7 +179,7 @@ async def browser(url: str, token: str) -> AsyncIterator[Browser]:
     """One who asks a gateway, by its token."""
     headers = {"authorization": f"Bearer {token}"}
     async with httpx.AsyncClient(base_url=url, headers=headers, timeout=20) as http:
-        yield Browser(http)
+        yield Browser(http, token)
 
 
 def folder_of(engine: Engine, folder: Path) -> dict[str, str]:
@@ -213,7 +208,6 @@ class Hostile(StubModel):
     TEXT = '<script>alert(1)</script> & "q" \\u0000 \x1b[31m \u202e </pre>\n\ndata: {}\n\nevent: end\r\nid: 9'
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        """The stub's reply, with the text in it."""
         found = await super().reply(shown, emit)
         if hasattr(found.body, "reasoning") and shown.kind in ("answer", "revise"):
             return msgspec.structs.replace(found, body=msgspec.structs.replace(found.body, reasoning=self.TEXT))

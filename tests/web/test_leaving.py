@@ -8,8 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,11 @@ import acp
 import httpx2 as httpx
 import pytest
 from a2a.types import a2a_pb2 as pb
-from mcp.client import Client
-from mcp.client.stdio import StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
 
 import parley
 from parley.stack.lease import OWNER, read_running
 from tests.parley.support import Front, until
-from tests.support.gateway import Served, copy, panel, serving
+from tests.support.gateway import Served, copy, mcp_client, panel, serving
 from tests.support.model import read_journal
 from tests.web.doors.support import NATS, SECRET, Receiver, somebodys_nats
 from tests.web.doors.test_a2a import client as a2a_client
@@ -96,7 +91,7 @@ def _detached(served: Served) -> None:
     """A debate that nobody waits for."""
 
     async def started() -> None:
-        async with _mcp(served, "http") as client:
+        async with mcp_client(served, "http") as client:
             await client.call_tool("start_debate", {"question": "Tea or coffee?", "protocol": "steady"})
 
     asyncio.run(started())
@@ -232,23 +227,6 @@ async def test_a_program_at_v1_that_goes_away_cancels(served: Served, stream: bo
 # ---------------------------------------------------------------- MCP
 
 
-@asynccontextmanager
-async def _mcp(served: Served, transport: str, mode: str = "auto") -> AsyncIterator[Client]:
-    if transport == "stdio":
-        front = served.front
-        panels = str(front.folder / "panels")
-        server = StdioServerParameters(
-            command=sys.executable, args=["-m", "parley", "mcp", "--panels", panels, *LONG],
-            env={**front.environment, "PATH": "/usr/bin:/bin"}, cwd=str(front.folder),
-        )  # fmt: skip
-        async with Client(server, mode=mode) as client:
-            yield client
-        return
-    async with create_mcp_http_client(_headers(served)) as http:
-        async with Client(streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode) as client:
-            yield client
-
-
 @pytest.mark.parametrize(
     ("transport", "mode", "tool"),
     [("http", "auto", "ask"), ("http", "legacy", "ask"), ("stdio", "auto", "ask"), ("http", "auto", "start_debate")],
@@ -257,7 +235,7 @@ async def test_a_call_that_is_cancelled_cancels_and_a_debate_that_is_started_goe
     served: Served, transport: str, mode: str, tool: str
 ) -> None:
     found = Session(served.front)
-    async with _mcp(served, transport, mode) as client:
+    async with mcp_client(served, transport, *LONG, mode=mode) as client:
         call = asyncio.ensure_future(client.call_tool(tool, {"question": "Tea or coffee?", "protocol": "steady"}))
         sid = await asyncio.to_thread(found.opened)
         call.cancel()
@@ -296,7 +274,7 @@ async def test_a_gateway_that_is_stopped_cancels_nothing(served: Served, door: s
     )
     if door == "mcp":
         async with contextlib.AsyncExitStack() as stack:
-            client = await stack.enter_async_context(_mcp(other, "http"))
+            client = await stack.enter_async_context(mcp_client(other, "http"))
             asked = asyncio.ensure_future(client.call_tool("ask", {"question": "Tea?", "protocol": "steady"}))
             sid = await asyncio.to_thread(found.opened)
             await asyncio.to_thread(stopping.close)

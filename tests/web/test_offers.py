@@ -111,7 +111,6 @@ def test_what_is_asked_for_goes_over_the_operators_settings_and_limits() -> None
 
 
 def worker(queue: str, model: str = "m1", **more: object) -> Announcement:
-    """A worker of a queue."""
     given = {"instance": f"i-{queue}", "queue": queue, "roles": ("panelist",), "model": model, "family": "f", **more}
     return Announcement(**{"metered": True, **given})  # type: ignore[arg-type]
 

@@ -4,26 +4,20 @@ import asyncio
 import json
 from pathlib import Path
 
+import httpx2 as httpx
 from prometheus_client import generate_latest
 
 from parley.schemas.session import MAX_QUESTION
-from parley.web.page.stream import parse_position
 from tests.support.engine import until
 from tests.support.model import HOLDS_OUT, NO_ANSWER
-from tests.web.support import Browser, Event, Site, Web, posts, told
+from tests.web.support import Event, Site, Web, posts, told
 
 BAD: list[tuple[dict[str, object], str]] = [
     ({"question": "", "protocol": "consensus"}, "question"),
     ({"question": "x" * (MAX_QUESTION + 1), "protocol": "consensus"}, "question"),
     ({"question": "x?", "protocol": "consensos"}, "protocol"),
-    ({"question": "x?", "protocol": "consensus", "settings": {"threshold": 900}}, "settings.threshold"),
-    ({"question": "x?", "protocol": "consensus", "budget": {"tokens": -1}}, "budget.tokens"),
     ({"question": "x?", "protocol": "consensus", "budget": {"euros": 1}}, "budget.euros"),
-    ({"question": "x?", "protocol": "competition", "settings": {"format": "/etc/passwd"}}, "settings.format"),
-    ({"question": "x?", "protocol": "consensus", "continues": "no such"}, "continues"),
     ({"question": "x?", "protocol": "consensus", "owner": "bob"}, "owner"),
-    ({"question": "x?", "protocol": "critic", "panel": 3}, "panel"),
-    ({"question": "x?", "protocol": "consensus", "panel": 3, "settings": {"panel": 2}}, "panel"),
 ]
 """A session that somebody wants, and the field that is refused."""
 
@@ -38,12 +32,6 @@ async def test_a_session_is_watched_from_its_start_to_its_result(site: Site) -> 
     assert result["stop"] == "enough seats said or signed the same answer"
     assert result["dissent"] == "nobody"
     assert {e.data["session"] for e in events} == {sid}
-
-
-async def test_the_number_of_seats_is_a_setting_of_the_session(site: Site) -> None:
-    events = await site.owner.watched(await site.owner.start(protocol="consensus", panel=2))
-    seats = told(events, "seats")
-    assert sum(seat["seat"].startswith("panelist") for seat in seats) == 2
 
 
 async def test_a_snapshot_has_the_posts_of_the_stream_and_its_last_position(site: Site) -> None:
@@ -75,7 +63,7 @@ async def test_a_stream_resumed_at_any_position_gives_each_post_once(site: Site)
 
 
 async def test_a_stream_cut_while_it_runs_goes_on_at_another_copy(site: Site, tmp_path: Path) -> None:
-    async with Web(site.bus.server.url, tmp_path / "keys") as other, other.client(_token(site.owner)) as there:
+    async with Web(site.bus.server.url, tmp_path / "keys") as other, other.client(site.owner.token) as there:
         sid = await site.owner.start()
         first: list[Event] = []
         async for event in site.owner.events(f"/api/sessions/{sid}/events"):
@@ -85,10 +73,6 @@ async def test_a_stream_cut_while_it_runs_goes_on_at_another_copy(site: Site, tm
         rest = [e async for e in there.events(f"/api/sessions/{sid}/events", headers={"last-event-id": first[-1].id})]
     found = posts(first) + posts(rest)
     assert found == posts(await site.owner.watched(sid)) and rest[-1].name == "end"
-
-
-def _token(of: Browser) -> str:
-    return str(of.http.headers["authorization"]).partition(" ")[2]
 
 
 async def test_a_client_sees_its_own_sessions_and_no_others(site: Site) -> None:
@@ -169,22 +153,16 @@ async def test_lists_are_searched_filtered_and_paged(site: Site) -> None:
 
 
 async def test_evidence_is_sent_with_a_question_and_checked_as_on_the_command_line(site: Site) -> None:
-    async def sent(files: list[tuple[str, bytes]], status: int) -> dict[str, object]:
+    async def sent(*files: tuple[str, bytes]) -> httpx.Response:
         request = json.dumps({"question": "What is it?", "protocol": "consensus"})
-        parts = [("evidence", (name, data)) for name, data in files]
-        answer = await site.owner.http.post("/api/sessions", data={"request": request}, files=parts)
-        assert answer.status_code == status, answer.text
-        return dict(answer.json())
+        parts = [("evidence", file) for file in files]
+        return await site.owner.http.post("/api/sessions", data={"request": request}, files=parts)
 
-    opened = await sent([("panelist_1/a.md", b"It is the answer."), ("b.txt", b"It is not.")], 201)
-    found = await site.owner.get(f"/api/sessions/{opened['session']}")
+    opened = await sent(("panelist_1/a.md", b"It is the answer."), ("b.txt", b"It is not."))
+    found = await site.owner.get(f"/api/sessions/{opened.json()['session']}")
     assert [row["name"] for row in found["documents"]] == ["b.txt", "panelist_1/a.md"]
-    for name, data in (("../a.md", b"x"), ("/etc/a.md", b"x"), ("a/../../b.md", b"x"), ("c.bin", b"\x00\x01\xff")):
-        refused = await sent([(name, data)], 400)
-        assert refused["error"]["field"] == "evidence"  # type: ignore[index]
-        assert "parley-upload" not in str(refused)
-    twice = await sent([("a.md", b"x"), ("a.md", b"y")], 400)
-    assert "twice" in str(twice)
+    twice = await sent(("a.md", b"x"), ("a.md", b"y"))
+    assert twice.json()["error"]["field"] == "evidence" and "twice" in twice.text
 
 
 async def test_a_session_that_cannot_be_is_refused_with_its_field(site: Site) -> None:
@@ -198,14 +176,6 @@ async def test_an_estimate_says_what_a_session_may_come_to(site: Site) -> None:
     found = await site.owner.post("/api/estimate", body)
     assert found["most"]["tokens"] > found["likely"]["tokens"] > 0 and found["rounds"] == 5
     assert "budget.tokens" in found["shortfall"]
-
-
-async def test_a_session_is_cancelled_and_says_so_to_who_watches(site: Site) -> None:
-    sid = await site.alice.start(settings={"threshold": 100, "round_limit": 50, "stuck_rounds": 50})
-    watching = asyncio.create_task(site.alice.watched(sid))
-    await site.alice.post(f"/api/sessions/{sid}/cancel", {"reason": "enough"})
-    events = await watching
-    assert told(events, "status") == "cancelled" and told(events, "result")["exit_code"] == 130
 
 
 async def test_another_rule_is_replayed_without_a_call(site: Site) -> None:
@@ -249,23 +219,6 @@ async def test_who_asks_is_told_what_it_may_start(site: Site) -> None:
     assert settings["panel"]["replayable"] is False and "in turn" in offers["consensus"]["dealt"]
     mine = await site.alice.get("/api/me")
     assert mine["operates"] is False
-
-
-async def test_every_page_is_the_same_shell(site: Site) -> None:
-    for path in ("/", "/new", "/inbox", "/agents", "/compare", "/s/abc"):
-        answer = await site.owner.http.get(path)
-        assert answer.status_code == 200 and "script-src 'self'" in answer.headers["content-security-policy"]
-
-
-async def test_a_position_that_is_none_is_refused(site: Site) -> None:
-    sid = await site.owner.start()
-    for text in ("public", "public:x", "public:-1", "PUBLIC:1", "a=b=c", "x" * 9_000):
-        refused = await site.owner.get(f"/api/sessions/{sid}/events?from={text}", 400)
-        assert refused["error"]["field"] == "from"
-
-
-def test_an_empty_position_is_the_beginning() -> None:
-    assert parse_position("") == {} and parse_position("control:3,public:12") == {"control": 3, "public": 12}
 
 
 async def test_what_is_larger_than_its_limit_is_refused(site: Site) -> None:

@@ -161,7 +161,6 @@ def test_what_was_said_before_stands_there_and_why_it_changed_does_not() -> None
 
 
 def signing(brief: SignBrief) -> dict[str, FormField]:
-    """The fields of a turn to sign."""
     turn = msgspec.structs.replace(shown("consensus", "sign"), brief=brief)
     return {f.name: f for f in fields_of(turn)}
 

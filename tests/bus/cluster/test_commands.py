@@ -47,7 +47,6 @@ def _config(folder: Path, **more: Any) -> dict[str, str]:
 
 @contextmanager
 def _running(folder: Path) -> Iterator[Bus]:
-    """Three servers that have met."""
     ports = [port for port in free_ports(12) if port + ROUTES < 65_536][:3]
     hosts = tuple(f"127.0.0.1:{port}" for port in ports)
     written = _config(
@@ -137,6 +136,7 @@ def test_certificates_are_renewed_and_their_ends_told(bus: Bus) -> None:
     before = [(path / certificates.CERTIFICATE).read_bytes() for path in of_cluster.folders(bus.keys)]
     rows = of_cluster.renew(bus.keys)
     assert [row["server"] for row in rows] == ["parley-1", "parley-2", "parley-3"]
+    assert {(path / certificates.KEY).stat().st_mode & 0o777 for path in of_cluster.folders(bus.keys)} == {0o600}
     assert [(path / certificates.CERTIFICATE).read_bytes() for path in of_cluster.folders(bus.keys)] != before
     assert all(
         f"{certificates.ends(Path(row['file']) / certificates.CERTIFICATE):%Y-%m-%d}" == row["until"] for row in rows

@@ -73,17 +73,6 @@ def test_only_the_authoritys_certificates_open_a_route(cluster: Cluster, tmp_pat
                     route.recv(5)
 
 
-def test_a_certificate_is_renewed_and_its_end_told(tmp_path: Path) -> None:
-    certificates.authority(tmp_path)
-    first = certificates.issue(tmp_path, tmp_path, "parley-1", ("bus-1",), days=10)
-    before = (tmp_path / certificates.CERTIFICATE).read_bytes()
-    again = certificates.issue(tmp_path, tmp_path, "parley-1", ("bus-1",), days=20)
-    assert again > first and certificates.ends(tmp_path / certificates.CERTIFICATE) == again
-    assert (tmp_path / certificates.CERTIFICATE).read_bytes() != before
-    assert certificates.authority(tmp_path) == (tmp_path / certificates.AUTHORITY, False)
-    assert (tmp_path / certificates.KEY).stat().st_mode & 0o777 == 0o600
-
-
 async def test_a_server_that_is_down_serves_the_new_table_from_its_start_on(cluster: Cluster) -> None:
     users = accounts.table(QUEUES, clients=("client", "carol"))
     keys = {**cluster.keys, **accounts.mint(u for u in users if u.name == "carol")}

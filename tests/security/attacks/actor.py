@@ -21,8 +21,6 @@ from tests.security.attacks.scene import (
 
 
 class Actor:
-    """One user as an attacker."""
-
     def __init__(self, scene: Scene, name: str) -> None:
         self.scene = scene
         self.name = name
@@ -61,7 +59,6 @@ class Actor:
         return list(victims.values())
 
     async def publishes(self, *at: str, payload: bytes = b"{}") -> Verdict:
-        """Publish on each, where this user may not."""
         verdicts = []
         for subject in at:
             try:
@@ -82,7 +79,6 @@ class Actor:
         return await each(partial(asks, self.name), partial(asks, victim))
 
     async def subscribes(self, subject: str, queue: str = "") -> Verdict:
-        """Subscribe where this user may not."""
         try:
             await (await self.conn.subscribe(subject, lambda msg: None, queue)).unsubscribe()
         except Denied as denied:
@@ -146,6 +142,5 @@ Attack = tuple[str, Callable[[], Awaitable[Verdict]]]
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Of several ways to do one thing: refused only if all are."""
     order = (SUCCEEDED, LET_THROUGH, NOT_RUN, REFUSED)
     return min(verdicts, key=lambda v: order.index(v.outcome))

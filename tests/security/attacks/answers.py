@@ -39,7 +39,6 @@ _STAYED = "the answer stayed in its own account"
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """The attacks that this user tries."""
     for what, target in _targets(actor):
         yield f"has an answer arrive {what}", _history(actor, target)
         if actor.agent:
@@ -112,7 +111,6 @@ async def _astray(
 
 
 def _history(actor: Actor, target: Callable[[str], str]) -> Try:
-    """A moderator answers."""
     asked = subjects.read(channels.PUBLIC, actor.scene.sid)
 
     async def ask(reply: str) -> None:
@@ -132,7 +130,6 @@ def _entry(actor: Actor, target: Callable[[str], str]) -> Try:
 
 
 def _looked(actor: Actor, target: Callable[[str], str]) -> Try:
-    """JetStream answers."""
     return _api(actor, target, "STREAM.INFO.LOG", b"")
 
 

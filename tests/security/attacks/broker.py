@@ -47,7 +47,6 @@ OBSERVED = (
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """The attacks that this user tries."""
     for what, subject, queue in (*_hears_channels(actor), *_hears_core(actor), *_hears_others(actor)):
         yield what, partial(actor.subscribes, subject, queue=queue)
     parts = (_as_others, _elsewhere, _as_a_moderator, _as_a_client, _asking, _to_the_server)

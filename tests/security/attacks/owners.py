@@ -55,7 +55,6 @@ _TRIES = 3
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """The attacks that this user tries."""
     if actor.user.kind not in (accounts.CLIENT, accounts.VIEWER):
         return
     for owned in actor.scene.owned.values():
@@ -172,8 +171,6 @@ def _live(actor: Actor, owned: Owned) -> Iterator[Attack]:
 
 
 def _says(actor: Actor, who: str, *at: str) -> Says:
-    """One user publishes there."""
-
     async def say(data: bytes) -> None:
         for subject in at:
             await actor.scene.connections[who].publish(subject, data, confirm=True)

@@ -57,8 +57,6 @@ HELD = _QUEUES[-1]
 
 
 class Verdict(msgspec.Struct, frozen=True):
-    """What became of an attack, and by what."""
-
     outcome: Outcome
     how: str
 
@@ -68,8 +66,6 @@ class CannotRun(Exception):
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """One attack by one user."""
-
     who: str
     group: str
     attack: str
@@ -123,7 +119,6 @@ def writes(user: Credentials) -> list[str]:
 
 
 def violation(denied: Denied) -> Verdict:
-    """Refused by the broker."""
     return Verdict(REFUSED, f"{VIOLATION} ({denied.operation})")
 
 

@@ -32,7 +32,6 @@ _KNOWN_KEYS = (b"\0" * 32, b"k" * 32, b"parley", b"secret", b"changeme")
 
 
 def attacks(actor: Actor) -> Iterator[Attack]:
-    """The attacks that this user tries."""
     if actor.agent:
         yield "answers an open turn with a forged token", lambda: _forge(actor)
         yield "answers another seat's turn with its stolen token", lambda: _steal(actor)

@@ -21,15 +21,12 @@ HEAD_S = 3.0
 
 
 class Answer(NamedTuple):
-    """What came back."""
-
     status: int
     headers: dict[str, str]
     text: str
 
     @property
     def document(self) -> Any:
-        """The body as JSON."""
         return json.loads(self.text)
 
 
@@ -46,7 +43,6 @@ class Target:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
         return int(self.web.url.rpartition(":")[2])
 
     def address(self) -> str:
@@ -55,11 +51,9 @@ class Target:
         return f"127.0.{number // 250 + 1}.{number % 250 + 1}"
 
     def as_(self, who: str) -> dict[str, str]:
-        """The header that shows who asks."""
         return {"Authorization": f"Bearer {self.tokens[who]}"}
 
     def cookie_of(self, who: str) -> str:
-        """A cookie as the gateway gives one."""
         found = self.principals.of_token(self.tokens[who])
         assert found is not None
         return self.principals.cookie(found)
@@ -104,13 +98,11 @@ class Target:
         return await self.raw("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n" + data, **more)
 
     async def json(self, who: str, method: str, path: str, body: Any = None) -> Answer:
-        """One request of somebody, with a document."""
         data = b"" if body is None else json.dumps(body).encode()
         return await self.ask(method, path, {**self.as_(who), "Content-Type": "application/json"}, data)
 
     @asynccontextmanager
     async def browser(self, who: str) -> AsyncIterator[Browser]:
-        """A well-behaved client of it."""
         async with self.web.client(self.tokens[who]) as found:
             yield found
 
@@ -127,7 +119,6 @@ class Target:
         return headers
 
     async def mcp(self, who: str, tool: str, arguments: dict[str, Any]) -> str:
-        """What a tool says to somebody."""
         call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
         headers = await self.mcp_session(who)
         async with self.browser(who) as browser:
@@ -163,7 +154,6 @@ class _Kept(logging.Handler):
         self._lines = lines
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep what a line says."""
         self._lines.append(self.format(record))
 
 

@@ -47,7 +47,6 @@ GONE = (400, 404)
 
 
 def part(name: str, content: str, filename: str | None = None) -> str:
-    """One part of a form."""
     file = "" if filename is None else f'; filename="{filename}"'
     return f'--x\r\nContent-Disposition: form-data; name="{name}"{file}\r\n\r\n{content}\r\n'
 
@@ -78,7 +77,6 @@ def form(name: str, body: str) -> Attack:
 
 
 def evidence(name: str, filename: str, content: str = "x") -> Attack:
-    """A question with one file."""
     return form(name, part("request", START + "}") + part("evidence", content, filename))
 
 
@@ -220,7 +218,6 @@ ATTACKS = [*SITES, *WHO, *PATHS, *BODIES, *FILES]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def attacked(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Target]:
-    """One for all of these attacks."""
     async with target(tmp_path_factory.mktemp("attacked")) as found:
         yield found
 

@@ -43,7 +43,6 @@ TOOLS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def attacked(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Target]:
-    """One for all of these attacks."""
     async with target(tmp_path_factory.mktemp("attacked")) as found:
         yield found
 
@@ -52,7 +51,6 @@ async def attacked(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ta
 
 
 async def _signed_in(target: Target, who: str) -> str:
-    """The cookie that a browser gets for a token."""
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     answer = await target.ask("POST", "/login", form, f"token={target.tokens[who]}")
     assert answer.status == 303 and answer.headers["location"] == "/"

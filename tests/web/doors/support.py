@@ -56,7 +56,6 @@ class Receiver:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def of(self, sid: str) -> list[dict[str, Any]]:
-        """What was told of a session."""
         return [told for told in self.heard if told["session"] == sid]
 
     def __enter__(self) -> Self:

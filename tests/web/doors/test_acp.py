@@ -18,8 +18,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 
 class Zed:
-    """An editor."""
-
     def __init__(self, permits: str = "") -> None:
         self.permits = permits
         self.updates: list[Any] = []

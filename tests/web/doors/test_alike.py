@@ -52,7 +52,6 @@ async def by_acp(served: Served) -> tuple[list[str], str]:
 
 @pytest.fixture(scope="package")
 def first() -> list[tuple[list[str], str]]:
-    """What the first of them was told."""
     return []
 
 

@@ -12,14 +12,11 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
-from mcp.client import Client
-from mcp.client.streamable_http import streamable_http_client
-from mcp.shared._httpx_utils import create_mcp_http_client
 
 from parley.client.rendering.explain import CLOSED_LOG
 from tests.parley.support import ANSWER, MARK, Front
 from tests.support import npm
-from tests.support.gateway import Served, serving
+from tests.support.gateway import Served, over_http, serving
 from tests.support.model import NO_ANSWER
 from tests.web.support import Browser, Site
 
@@ -43,17 +40,9 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@asynccontextmanager
-async def tools(site: Site, who: Browser) -> AsyncIterator[Client]:
-    """The tools for somebody."""
-    async with create_mcp_http_client({"Authorization": who.http.headers["authorization"]}) as http:
-        async with Client(streamable_http_client(f"{site.web.url}/mcp", http_client=http)) as found:
-            yield found
-
-
 async def _called(site: Site, who: Browser, tool: str, **arguments: Any) -> tuple[bool, Any]:
     """(whether it failed, what it says)."""
-    async with tools(site, who) as client:
+    async with over_http(site.web.url, who.token) as client:
         found = await client.call_tool(tool, arguments)
         said = found.content[0].text if found.is_error else found.structured_content  # type: ignore[union-attr]
         return bool(found.is_error), said
@@ -88,7 +77,7 @@ async def test_a_debate_is_stopped_by_who_may_alone(site: Site) -> None:
 
 
 async def test_what_is_wrong_with_arguments_is_one_plain_sentence(site: Site) -> None:
-    async with tools(site, site.alice) as client:
+    async with over_http(site.web.url, site.alice.token) as client:
         for tool, given, wanted in WRONG:
             found = await client.call_tool(tool, given)
             text = found.content[0].text  # type: ignore[union-attr]
@@ -111,7 +100,7 @@ async def test_a_program_may_leave_an_option_empty(site: Site) -> None:
 
 @pytest.mark.parametrize("tool", ["ask", "start_debate", "iterative_debate"])
 async def test_schemas_say_that_nothing_else_is_taken(site: Site, tool: str) -> None:
-    async with tools(site, site.alice) as client:
+    async with over_http(site.web.url, site.alice.token) as client:
         (found,) = [one for one in (await client.list_tools()).tools if one.name == tool]
     assert found.input_schema["additionalProperties"] is False and found.input_schema["required"] == ["question"]
 
@@ -183,14 +172,12 @@ _HOP = frozenset({"content-length", "transfer-encoding", "content-encoding", "au
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A gateway."""
     npm.node()
     with serving(tmp_path_factory.mktemp("inspector"), "--set", "protocol=consensus") as found:
         yield found
 
 
 def _inspect(served: Served, transport: str, *arguments: str) -> tuple[int, str, str]:
-    """The inspector's command line."""
     script = npm.package(*INSPECTOR) / "node_modules" / ".bin" / "mcp-inspector"
     if transport == "http":
         target = [f"{served.url}/mcp", "--transport", "http", "--header", f"Authorization: Bearer {served.token}"]

@@ -28,7 +28,6 @@ _BEGIN = {
 
 @pytest.fixture
 def tokens(tmp_path: Path) -> dict[str, str]:
-    """Two clients' tokens; their keys are in the folder."""
     users = [User(name=name, kind="client", account="CLIENTS") for name in ("alice", "bob")]
     found = {}
     for name, credentials in mint(users).items():
@@ -77,7 +76,12 @@ def test_the_sources_parameters_are_the_protocols_settings() -> None:
     protocol = PROTOCOLS["consensus"]
     for points in (0.5, 1, 1.5, 2, 70, 100):  # in points, where the protocol reads up to 1 as a share
         assert build_settings(protocol, settings_of(None, points)).threshold == pytest.approx(points)
-    for given, why in (((0, None), "maxIterations: got 0, "), ((51, None), "1 to 50"), ((None, 100.5), "got 100.5, ")):
+    for given, why in (
+        ((0, None), "maxIterations: got 0, "),
+        ((51, None), "1 to 50"),
+        ((None, 100.5), "got 100.5, "),
+        ((None, 0), "got 0, "),
+    ):
         with pytest.raises(BadInput, match=why):
             settings_of(*given)
 
@@ -91,6 +95,8 @@ def test_a_project_lies_under_a_root_and_links_lead_nowhere_else(tmp_path: Path)
     for path in ("..", "link", str(other), "a/../../root-2", "/", "a\0b"):
         with pytest.raises(BadInput, match="allowed are folders under"):
             projects.under([root], path)
+    with pytest.raises(BadInput, match="which is not a folder"):
+        projects.under([root], "nothing")
     with pytest.raises(BadInput, match="--root DIR"):
         projects.under([], str(root))
     with pytest.raises(BadInput, match="can be read: there is no file"):

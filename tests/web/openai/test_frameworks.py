@@ -101,7 +101,6 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A gateway whose answerer has a language model."""
     with served_model(answer) as url:
         with serving(tmp_path_factory.mktemp("frameworks"), env=variables("ANSWERER", url)) as found:
             yield found

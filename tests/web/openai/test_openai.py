@@ -24,7 +24,6 @@ KNOWS = "The Suez Canal opened in 1869 for ships."
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A gateway with two panels."""
     folder = tmp_path_factory.mktemp("openai")
     panels = folder / "panels"
     panels.mkdir()
@@ -36,7 +35,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def client(served: Served) -> Iterator[OpenAI]:
-    """The official client."""
     with OpenAI(base_url=f"{served.url}/v1", api_key=served.token, max_retries=0, timeout=40) as found:
         yield found
 

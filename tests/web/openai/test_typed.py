@@ -21,8 +21,6 @@ TOOL = {"type": "function", "function": {"name": "take", "parameters": {"type": 
 
 
 class Opened(BaseModel):
-    """The form of these tests."""
-
     year: int
     sure: bool
 
@@ -45,7 +43,6 @@ async def answer(server: ModelServer, request: Request, writer: asyncio.StreamWr
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A gateway whose answerer has a language model."""
     with served_model(answer) as url:
         with serving(tmp_path_factory.mktemp("typed"), env=variables("ANSWERER", url)) as found:
             yield found
@@ -53,7 +50,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture
 def client(served: Served) -> Iterator[OpenAI]:
-    """The official client."""
     with OpenAI(base_url=f"{served.url}/v1", api_key=served.token, max_retries=0, timeout=60) as found:
         yield found
 

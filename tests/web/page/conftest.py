@@ -10,6 +10,5 @@ from tests.web.page import site
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """The machine's Chromium."""
     with site.browser() as found:
         yield found

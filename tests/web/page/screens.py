@@ -21,7 +21,6 @@ _TASK = "add JWT authentication to the API"
 
 
 def main(folder: Path) -> None:
-    """Write them all."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place, browser() as found:
 
@@ -73,7 +72,6 @@ def _live(place: Path, shot: Callable[..., None]) -> None:
 
 
 def drawn(page: Page) -> None:
-    """The chart is there."""
     expect(page.locator(".chart canvas").first).to_be_visible()
 
 

@@ -3,14 +3,16 @@
 import json
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
+from playwright.async_api import Page as AsyncPage
+from playwright.async_api import async_playwright
 from playwright.sync_api import (
     Browser,
     BrowserContext,
@@ -30,7 +32,6 @@ WAIT_MS = 20_000
 expect.set_options(timeout=WAIT_MS)
 EXAMPLES = Path(__file__).parents[3] / "examples"
 ROLLOUT = EXAMPLES / "rollout"
-DIAGNOSIS = EXAMPLES / "diagnosis"
 PHONE = ViewportSize(width=390, height=844)
 DESK = ViewportSize(width=1280, height=900)
 _COMPLAINS = """
@@ -51,17 +52,14 @@ class Gateway:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
         return urlsplit(self.url).port or 0
 
     def get(self, path: str) -> Any:
-        """A document."""
         answer = self.http.get(path)
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text[:400]}"
         return answer.json()
 
     def post(self, path: str, body: Any) -> Any:
-        """What a request came to."""
         answer = self.http.post(path, json=body)
         assert answer.is_success, f"{path}: {answer.status_code} {answer.text[:400]}"
         return answer.json()
@@ -98,7 +96,6 @@ class Gateway:
         self.close()
 
     def close(self) -> None:
-        """End it, and wait."""
         self.http.close()
         if self.child.poll() is None:
             self.child.terminate()
@@ -195,3 +192,16 @@ def visitor(found: Browser, gateway: Gateway, **options: Any) -> Iterator[Visito
         one.check()
     finally:
         context.close()
+
+
+@asynccontextmanager
+async def signed_in(url: str, token: str, window: ViewportSize = DESK) -> AsyncIterator[AsyncPage]:
+    """A page of somebody who has typed a token, in a browser that is driven without threads."""
+    async with async_playwright() as driver:
+        found = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = await found.new_page(viewport=window, reduced_motion="reduce")
+        await page.goto(f"{url}/login")
+        await page.get_by_label("Token").fill(token)
+        await page.get_by_role("button", name="Sign in").click()
+        yield page
+        await found.close()

@@ -20,7 +20,6 @@ TASK = "add JWT authentication to the API"
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """A gateway whose stack serves every protocol."""
     with expert_model() as env, site(tmp_path_factory.mktemp("afterwards"), protocol="", env=env) as found:
         yield found
 

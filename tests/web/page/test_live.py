@@ -28,7 +28,6 @@ class Live(NamedTuple):
     settings: Path
 
     def gateway(self, *arguments: str) -> Gateway:
-        """A gateway over that stack."""
         return serve(self.front, "--config", str(self.settings), *arguments)
 
 

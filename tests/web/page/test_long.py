@@ -1,16 +1,17 @@
-"""In the browser: a debate of two sides, and a thousand posts on one page."""
+"""In the browser: a debate of two sides, a thousand posts on one page, and what is used of a client's limits."""
 
+import json
 import re
 import secrets
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Page, expect
 
 from parley.agents.specs import load
+from parley.bus.accounts import LIMITS
 from parley.client.api import Parley
 from parley.client.client import Client
 from parley.coordinator.commands import SayOn, Wish
@@ -19,8 +20,8 @@ from parley.schemas.wire import encode, raw
 from tests.coordinator import floor_play
 from tests.engine import floor
 from tests.old_logs.record import Player, asked
-from tests.support.engine import Engine, engine
-from tests.web.page.site import CHROMIUM, DESK, needed
+from tests.support.engine import engine
+from tests.web.page.site import PHONE, needed, signed_in
 from tests.web.support import Web, folder_of
 
 pytestmark = needed
@@ -43,17 +44,11 @@ async def page(tmp_path: Path) -> AsyncIterator[Page]:
         given["settings"] |= {"stances": STANCES, "styles": {"pro_1": "logical", "con_1": "emotional"}}
         session = await Parley(Client(bus.owner, "owner")).start(protocol="competition", seed=7, **given)
         await session.result()
-        async with Web(bus.server.url, tmp_path / "keys") as web, async_playwright() as driver:
-            browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-            shown = await browser.new_page(viewport=DESK, reduced_motion="reduce")
-            await shown.goto(f"{web.url}/login")
-            await shown.get_by_label("Token").fill(tokens["owner"])
-            await shown.get_by_role("button", name="Sign in").click()
+        async with Web(bus.server.url, tmp_path / "keys") as web, signed_in(web.url, tokens["owner"]) as shown:
             await expect(shown.get_by_role("heading", name="Sessions")).to_be_visible()
             await shown.goto(f"{web.url}/s/{session.sid}")
             await expect(shown.locator(".answer .big")).to_be_visible()
             yield shown
-            await browser.close()
 
 
 async def test_two_sides_stand_apart_with_marks_below_each_speech_and_the_lead(page: Page) -> None:
@@ -86,67 +81,74 @@ AT_ONCE = 100
 WORDS = "It was measured in two of six houses, and the report says so in as many words. " * 4
 
 
-class Site(NamedTuple):
-    """A bus with its gateway, a browser, and the owner's token."""
-
-    bus: Engine
-    web: Web
-    browser: Browser
-    token: str
-
-    async def signed_in(self) -> Page:
-        """A page of somebody who has typed the token."""
-        page = await self.browser.new_page(viewport=DESK, reduced_motion="reduce")
-        await page.goto(f"{self.web.url}/login")
-        await page.get_by_label("Token").fill(self.token)
-        await page.get_by_role("button", name="Sign in").click()
-        await expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
-        return page
-
-    async def more(self, sid: str) -> None:
-        """So many posts more."""
-        fate = await self.bus.submit(sid, encode(DecideItem(item=secrets.token_hex(4), choice="many")))
-        assert fate.fate == "taken", fate.why
-
-
 def many(view: object) -> tuple[Wish, ...]:
     """Posts as a panel says them."""
     body = raw({"answer": "Canary", "reasoning": WORDS, "confidence": 0.8})
     return tuple(SayOn(channel="public", kind="position", round=1 + i // 20, body=body) for i in range(AT_ONCE))
 
 
-@pytest.fixture
-async def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Site]:
-    """A moderator of the protocol that does as it is told."""
+async def test_a_thousand_posts_are_read_and_more_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(floor_play.ANSWERS, "many", many)
     async with engine(tmp_path / "bus") as bus:
         tokens = folder_of(bus, tmp_path / "keys")
         await bus.moderator(floor.protocols())
-        async with Web(bus.server.url, tmp_path / "keys") as web, async_playwright() as driver:
-            browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-            yield Site(bus, web, browser, tokens["owner"])
-            await browser.close()
+
+        async def more(times: int) -> None:
+            for _ in range(times):
+                fate = await bus.submit("s1", encode(DecideItem(item=secrets.token_hex(4), choice="many")))
+                assert fate.fate == "taken", fate.why
+
+        await floor.opened(bus)
+        await more(9)
+        async with Web(bus.server.url, tmp_path / "keys") as web, signed_in(web.url, tokens["owner"]) as page:
+            await expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
+            asked: list[str] = []
+            page.on("request", lambda request: asked.append(request.url))
+            await page.goto(f"{web.url}/s/s1")
+            posts = page.locator(".posts [id^=p]")
+            await expect(posts).to_have_count(9 * AT_ONCE + 9)
+            await more(2)
+            await expect(posts).to_have_count(11 * AT_ONCE + 11)
+            own = [url.partition("?")[0].rpartition("/api/sessions/")[2] for url in asked if "/api/sessions/s1" in url]
+            assert own == ["s1", "s1/events"], "one snapshot and one stream"
+            ids = await posts.evaluate_all("nodes => nodes.map(n => n.id)")
+            assert len(set(ids)) == len(ids)
+            await page.goto(f"{web.url}/s/s1#{ids[-1]}")
+            await expect(page.locator(f"#{ids[-1]}")).to_be_in_viewport()
+            far = posts.nth(3).locator("p").first
+            hidden = await far.evaluate("node => !node.checkVisibility({ contentVisibilityAuto: true })")
+            assert hidden, "what is far off is not laid out"
 
 
-async def test_a_thousand_posts_are_read_and_more_come(site: Site) -> None:
-    await floor.opened(site.bus)
-    for _ in range(9):
-        await site.more("s1")
-    page = await site.signed_in()
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    await page.goto(f"{site.web.url}/s/s1")
-    posts = page.locator(".posts [id^=p]")
-    await expect(posts).to_have_count(9 * AT_ONCE + 9)
-    await site.more("s1")
-    await site.more("s1")
-    await expect(posts).to_have_count(11 * AT_ONCE + 11)
-    own = [url.partition("?")[0].rpartition("/api/sessions/")[2] for url in asked if "/api/sessions/s1" in url]
-    assert own == ["s1", "s1/events"], "one snapshot and one stream"
-    ids = await posts.evaluate_all("nodes => nodes.map(n => n.id)")
-    assert len(set(ids)) == len(ids)
-    await page.goto(f"{site.web.url}/s/s1#{ids[-1]}")
-    await expect(page.locator(f"#{ids[-1]}")).to_be_in_viewport()
-    far = posts.nth(3).locator("p").first
-    hidden = await far.evaluate("node => !node.checkVisibility({ contentVisibilityAuto: true })")
-    assert hidden, "what is far off is not laid out"
+async def test_a_limit_that_is_near_or_reached_is_seen_and_a_refusal_names_it(tmp_path: Path) -> None:
+    given = {"tenant": {"tokens_per_day": 1_000_000}, "owners": {"alice": {"open_sessions": 1}}}
+    (tmp_path / LIMITS).write_text(json.dumps(given))
+    async with engine(tmp_path / "bus") as bus:
+        tokens = folder_of(bus, tmp_path / "keys")
+        await bus.moderator(limits=tmp_path / LIMITS)
+        await bus.workers({"latency_s": 60}, drain_s=0.1)
+        async with Web(bus.server.url, tmp_path / "keys") as web, signed_in(web.url, tokens["alice"], PHONE) as page:
+            await expect(page.get_by_text("Nobody has asked anything yet")).to_be_visible()
+            await expect(page.get_by_role("region", name="Limits that are near")).to_have_count(0)
+            await page.goto(f"{web.url}/new")
+            limits = page.get_by_role("region", name="Your limits")
+            await expect(limits).to_contain_text("Open sessions")
+            await expect(limits).to_contain_text("0 of 1")
+            await expect(limits).to_contain_text("Tokens todayall together")
+            await page.get_by_label("Question or task").fill("What is it?")
+            await page.get_by_role("button", name="Ask", exact=True).click()
+            await page.wait_for_url("**/s/*")
+            await page.goto(f"{web.url}/")
+            near = page.get_by_role("region", name="Limits that are near")
+            await expect(near).to_contain_text("1 of 1")
+            await expect(near).to_contain_text("Reached. Again in 0:0")
+            assert "Tokens" not in await near.inner_text()
+            await page.goto(f"{web.url}/new")
+            await page.get_by_label("Question or task").fill("What else is it?")
+            await page.get_by_role("button", name="Ask", exact=True).click()
+            refused = page.locator(".trouble").filter(has_text="client alice has 1 open sessions, allowed are 1")
+            await expect(refused).to_contain_text("open_sessions")
+            await expect(refused).to_contain_text("try again in 5 s")
+            await expect(limits).to_contain_text("Reached")
+            wide = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            assert wide <= 0

@@ -19,15 +19,12 @@ REVIEWER_MODEL = "EXPERT_QA_ENGINEER_LLM_MODEL"
 
 
 class Sessions(NamedTuple):
-    """What the tests look at."""
-
     gateway: Gateway
     consensus: dict[str, Any]
     maci: dict[str, Any]
 
     @property
     def panel(self) -> str:
-        """The page of the consensus session."""
         return f"/s/{self.consensus['session']}"
 
 
@@ -378,31 +375,6 @@ def test_nothing_scrolls_inside_the_page_and_each_part_beside_it_is_reached(chro
                 expect(page.locator(line)).to_be_in_viewport(ratio=1)
 
 
-def test_another_threshold_is_tried_without_a_call(somebody: Visitor, there: Sessions) -> None:
-    page = somebody.open(there.panel)
-    calls = there.consensus["usage"]["calls"]
-    page.get_by_role("button", name="What if").click()
-    dialog = page.get_by_role("dialog", name="What if")
-    dialog.get_by_label("Setting").select_option("threshold")
-    dialog.get_by_label("Value").fill("80")
-    dialog.get_by_role("button", name="Replay").click()
-    expect(dialog.get_by_role("row", name="The runs part")).to_contain_text("never")
-    expect(dialog.get_by_role("row", name="It would have stopped")).to_contain_text("enough seats said or signed")
-    page.keyboard.press("Escape")
-    expect(dialog).to_have_count(0)
-    assert there.gateway.get(f"/api/sessions/{there.consensus['session']}")["usage"]["calls"] == calls
-
-
-def test_a_session_is_taken_along_as_a_file(somebody: Visitor, there: Sessions, tmp_path: Path) -> None:
-    page = somebody.open(there.panel)
-    page.get_by_text("Save", exact=True).click()
-    for name in ("One page", "Record", "JSON"):
-        with page.expect_download() as download:
-            page.get_by_role("link", name=name, exact=True).click()
-        download.value.save_as(tmp_path / name)
-        assert "Canary" in (tmp_path / name).read_text()
-
-
 def test_a_task_shows_claims_who_leads_and_a_reviewer_that_gave_no_reply(somebody: Visitor, there: Sessions) -> None:
     sid = there.gateway.ask(TASK, protocol="madp")
     there.gateway.ended(sid)
@@ -471,7 +443,6 @@ PAGES = (
 
 
 def path_of(name: str, there: Sessions) -> str:
-    """The path of a page by its name."""
     both = f"a={there.consensus['session']}&b={there.maci['session']}"
     paper = f"{there.panel}/documents/0"
     return {
@@ -535,11 +506,3 @@ def test_a_page_that_is_not_there_is_a_page_and_data_that_is_not_there_is_data(
     expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
     data = there.gateway.http.get("/api/nothing", headers={"accept": "text/html"})
     assert data.status_code == 404 and data.json()["error"]["message"]
-
-
-def test_a_stranger_is_led_to_the_sign_in_and_sees_nothing(chromium: Browser, there: Sessions) -> None:
-    context = chromium.new_context()
-    page = context.new_page()
-    page.goto(f"{there.gateway.url}{there.panel}")
-    assert "Canary" not in page.content()
-    context.close()

@@ -59,7 +59,6 @@ class Writer(StubModel):
 
 
 def make(options: Mapping[str, Any]) -> Writer:
-    """For `model: tests.web.page.writer:make`."""
     return Writer(options)
 
 
@@ -71,11 +70,9 @@ class Gates:
         self.folder.mkdir()
 
     def open(self, round_: int) -> None:
-        """Let a round end."""
         (self.folder / f"round-{round_}").touch()
 
     def open_all(self) -> None:
-        """Let all rounds end."""
         (self.folder / "all").touch()
 
     def close(self) -> None:
