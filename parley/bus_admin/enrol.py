@@ -171,19 +171,15 @@ def list_experts(settings: "Settings", folder: Path | None = None) -> list[Liste
     Unreachable
         The bus is not there, or no moderator answers.
     """
-    state = settings.state or default_state()
     where = folder or (None if settings.nats.url else keys_of(settings))
     try:
         enrolled = {c.queue: c.pin for c in keys.load_enrolled_experts(where).values()} if where is not None else {}
     except BadKeyFile as error:
         raise BadInput("dir", str(error)) from error
     url, creds = settings.nats.url, settings.nats.creds
-    if url is None:
-        running = read_running(state)
-        url, creds = (running.url, Path(running.credentials[OWNER])) if running else (None, None)
-    elif creds is None:
-        raise BadInput("nats.creds", "a bus at --nats needs an owner's credentials, --creds FILE")
-    there = asyncio.run(_workers(url, creds)) if url and creds else Workers(workers=(), listening_s=0.0)
+    if url is None and (running := read_running(settings.state or default_state())):
+        url, creds = running.url, Path(running.credentials[OWNER])
+    there = asyncio.run(_workers(url, creds)) if url else Workers(workers=(), listening_s=0.0)
     return _listed(there, enrolled)
 
 
@@ -213,7 +209,7 @@ def _running(here: ExpertHere, copies: Sequence[Announcement]) -> Listed:
     )
 
 
-async def _workers(url: str, creds: Path) -> Workers:
+async def _workers(url: str, creds: Path | None) -> Workers:
     from parley.client.api import open_client
 
     async with open_client(url, creds, _ASK_S) as client:

@@ -358,7 +358,7 @@ def read_credentials(creds: Path | None) -> "Credentials":
 
 @asynccontextmanager
 async def open_client(
-    url: str, creds: Path, patience_s: float, *, outlasts: bool = False, lacking_s: float = math.inf
+    url: str, creds: Path | None, patience_s: float, *, outlasts: bool = False, lacking_s: float = math.inf
 ) -> AsyncIterator["Client"]:
     """A client over a connection of its own. `lacking_s`: as Client takes it. Raises as `connect`."""
     from parley.bus.accounts import CLIENT as CLIENT_KIND

@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from parley.client.api import CONNECT_S, Parley, connect, open_client
-from parley.client.errors import BadInput
+from parley.client.api import CONNECT_S, Parley, open_client
 from parley.client.learned.past import PastOutcomes
 from parley.planned.learned_file import past_of
 from parley.planned.local_stack import LocalParley
@@ -39,10 +38,8 @@ async def named_bus(nats: NatsSection, *, outlasts: bool = False) -> AsyncIterat
         It is not there.
     """
     assert nats.url is not None
-    if nats.creds is None:
-        raise BadInput("nats.creds", "a bus at --nats needs a credentials file, --creds FILE")
-    async with connect(nats.url, nats.creds, patience_s=2 * CONNECT_S, outlasts=outlasts) as parley:
-        yield parley
+    async with open_client(nats.url, nats.creds, 2 * CONNECT_S, outlasts=outlasts) as client:
+        yield Parley(client)
 
 
 @asynccontextmanager
