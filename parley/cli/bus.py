@@ -24,23 +24,18 @@ Keys = Annotated[
         help="Folder with the keys of all users: that of parley bus config, or STATE/keys.",
     ),
 ]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        "--nats",
-        "--url",
-        envvar="PARLEY__NATS__URL",
-        help="Address of the bus (default: the embedded stack that has these keys).",
-    ),
-]
+
+
+def _nats(help_: str) -> Any:
+    return typer.Option("--nats", "--url", envvar="PARLEY__NATS__URL", help=f"Address of the bus{help_}.")
+
+
+Address = Annotated[str | None, _nats(" (default: the embedded stack that has these keys)")]
 UserAddress = Annotated[
     str | None,
-    typer.Option(
-        "--nats",
-        "--url",
-        envvar="PARLEY__NATS__URL",
-        help="Address of the bus, whose servers then read the change (default: files are written, and the embedded "
-        "stack that has these keys is told).",
+    _nats(
+        ", whose servers then read the change (default: files are written, and the embedded stack that has these keys"
+        " is told)"
     ),
 ]
 

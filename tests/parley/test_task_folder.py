@@ -1,6 +1,7 @@
 """A folder that a task works on: what is sent, and what is written back, if at all."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -44,18 +45,21 @@ def test_a_file_may_become_a_folder(sent: SentFolder) -> None:
     assert content(sent.folder) == {"src/a.py": "slow()\n", "old.txt/inside": "x"}
 
 
-def test_a_folder_that_is_not_what_was_sent_any_more_is_left_alone(sent: SentFolder) -> None:
-    (sent.folder / "src/a.py").write_text("mine()\n")
-    with pytest.raises(NotApplied, match=r"is not what was sent any more \(src/a.py\)"):
-        task_folder.write(sent, accepted(a="x"))
-    assert content(sent.folder) == {"src/a.py": "mine()\n", "old.txt": "old\n"}
+@pytest.mark.parametrize("name", ["src/a.py", "mine.txt"])
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_a_folder_that_is_not_what_was_sent_any_more_is_left_alone(
+    sent: SentFolder, name: str, looked_at: bool
+) -> None:
+    """A file of it, or a new one beside; before the change is shown, or while it is looked at."""
 
+    def edited(_: task_folder.Change | None = None) -> None:
+        (sent.folder / name).write_text("mine()\n")
 
-def test_a_new_file_beside_counts_too(sent: SentFolder) -> None:
-    (sent.folder / "mine.txt").write_text("mine")
-    with pytest.raises(NotApplied, match=r"mine\.txt"):
-        task_folder.write(sent, accepted(a="x"))
-    assert "a" not in content(sent.folder)
+    if not looked_at:
+        edited()
+    with pytest.raises(NotApplied, match=re.escape(f"is not what was sent any more ({name})")):
+        task_folder.write(sent, accepted(a="x"), edited if looked_at else None)
+    assert content(sent.folder) == {"src/a.py": "slow()\n", "old.txt": "old\n", name: "mine()\n"}
 
 
 def test_a_change_that_stands_there_is_applied_already(sent: SentFolder) -> None:
@@ -164,12 +168,3 @@ def test_the_diff_is_of_the_folder_and_not_what_a_worker_says(sent: SentFolder) 
     assert next(change.words(change.diff)).endswith("1 to remove, as the worker's diff says")
     assert not change.is_told(CUT) and not change.is_told("")
     assert task_folder.write(sent, data, shown.append, change.diff) == [".envrc", "src/a.py", "old.txt"]
-
-
-def test_what_is_changed_while_it_is_looked_at_is_left_alone(sent: SentFolder) -> None:
-    def edited(_: task_folder.Change) -> None:
-        (sent.folder / "src/a.py").write_text("mine()\n")
-
-    with pytest.raises(NotApplied, match=r"is not what was sent any more \(src/a.py\)"):
-        task_folder.write(sent, accepted(a="x"), edited)
-    assert content(sent.folder) == {"src/a.py": "mine()\n", "old.txt": "old\n"}
