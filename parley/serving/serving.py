@@ -146,7 +146,8 @@ def _is_loopback(host: str) -> bool:
 
 async def _serve(wanted: Serve, options: DoorOptions) -> int:
     listening = listening_socket(wanted.host, wanted.port)
-    async with _bus(wanted) as (url, serve, own, local, key):
+    async with _bus(wanted) as (url, serve, own, key):
+        local = None if wanted.keys is not None else own
         principals = Principals(key, local=local, folder=wanted.keys)
         options = replace(options, secret=carried_key(key))
         metrics, opened = Metrics(), doors(options)
@@ -297,31 +298,26 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def _bus(
-    wanted: Serve,
-) -> AsyncIterator[tuple[str, ServeHook | None, Credentials | None, Credentials | None, bytes]]:
-    """(address, what has whom a session needs served, the gateway's own credentials, the local principal's, the key of
-    cookies)."""
+async def _bus(wanted: Serve) -> AsyncIterator[tuple[str, ServeHook | None, Credentials | None, bytes]]:
+    """(address, what has whom a session needs served, the gateway's own credentials, the key of cookies)."""
     settings = wanted.plan.settings
     if settings.nats.url:
-        own = None if wanted.keys is not None and settings.nats.creds is None else _credentials(settings.nats.creds)
-        local = None if wanted.keys is not None else own
+        creds = settings.nats.creds
         if wanted.keys is None:
-            own = load_person_credentials(settings.nats.creds)
-        state = settings.state or default_state()
-        path = wanted.cookie_key or (wanted.keys or state) / COOKIE_KEY
+            own: Credentials | None = load_person_credentials(creds)
+        else:
+            own = None if creds is None else _credentials(creds)
+        path = wanted.cookie_key or (wanted.keys or settings.state or default_state()) / COOKIE_KEY
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        yield settings.nats.url, None, own, local, cookie_key(path)
+        yield settings.nats.url, None, own, cookie_key(path)
         return
     if not (wanted.demo or wanted.plan.uses_kept()) and (lacking := wanted.plan.without_model()):
         warn(f"parley: {lacking}")
     async with front(wanted.plan, serves=True, tell=lambda text: warn(f"parley: {text}")) as parley:
         lease = lease_of(parley)
         assert lease is not None, "no address was named"
-        own = load_credentials(lease.credentials(OWNER))
-        local = None if wanted.keys is not None else own
         key = cookie_key(wanted.cookie_key or (wanted.keys or lease.state / "keys") / COOKIE_KEY)
-        yield lease.url, parley.client.serve, own, local, key
+        yield lease.url, parley.client.serve, load_credentials(lease.credentials(OWNER)), key
 
 
 def load_person_credentials(path: Path | None) -> Credentials:
