@@ -134,7 +134,6 @@ _IN_WORDS = {3: "three", 5: "five"}
 
 
 def _quotable(shown: Shown) -> bool:
-    """Whether there is a passage to be quoted."""
     return any(isinstance(o.body, Passages) and o.body.passages for o in shown.others)
 
 
@@ -341,7 +340,6 @@ def _narrow_merge(shown: Shown) -> dict[str, dict[str, Any]]:
 
 
 def _narrow_plan(shown: Shown) -> dict[str, dict[str, Any]]:
-    """Each test says something of every outcome in contention."""
     brief: PlanBrief = shown.brief
     names = [share.outcome for share in brief.mixture]
     named = {"tests.positive.outcome": {"enum": names}} if len(names) <= 100 else {}

@@ -221,7 +221,6 @@ async def _body(
 
 
 async def _results(results: Mapping[str, str], artifacts: ArtifactAccess) -> Artifact | None:
-    """Whole results of calls, stored as a folder; None: their records hold all of them."""
     if not results:
         return None
     files = {name: (text.encode("utf-8", "replace"), False) for name, text in results.items()}

@@ -184,7 +184,6 @@ def _words(brief: WordsBrief) -> dict[str, Any]:
 
 
 def _who_claimed(shown: Shown) -> dict[str, dict[str, Any]]:
-    """Nobody else has a claim to word."""
     who = {"enum": [c.agent_id for c in shown.brief.claims]}
     return {"claims.agent_id": who, "challenges.challenger_id": who, "challenges.challenged_id": who}
 
@@ -217,7 +216,6 @@ def with_body(spec: ExpertSpec) -> str:
 
 
 def _with_checklist(spec: ExpertSpec) -> str:
-    """The same, and what its review demands."""
     items = "\n".join(f"{i}. {item}" for i, item in enumerate(spec.checklist, 1))
     return with_body(spec) + (f"\n\nYour checklist for reviews:\n\n{items}" if items else "")
 
@@ -272,7 +270,6 @@ def _review(brief: ReviewBrief) -> dict[str, Any]:
 
 
 def _kind(brief: Any, reply: Any, prompt_brief: Any, spec: Any, **more: Any) -> Kind:
-    """A kind of an expert's turn."""
     return Kind(
         brief=brief, reply=reply, posts=POSTS, prompt_brief=prompt_brief, prompt_spec=spec, head="expert", **more
     )

@@ -32,7 +32,6 @@ def _begins(rows: Sequence[str], at: int) -> bool:
 
 
 def _before(rows: Sequence[str], at: int) -> Sequence[str]:
-    """What Git writes above a change."""
     first = at
     while first and _HEAD.match(rows[first - 1]):
         first -= 1
@@ -40,7 +39,6 @@ def _before(rows: Sequence[str], at: int) -> Sequence[str]:
 
 
 def _end(rows: Sequence[str], at: int) -> int:
-    """Behind the last line of the hunks that begin here."""
     while at < len(rows) and (hunk := _HUNK.match(rows[at])):
         old, new = (1 if n is None else int(n) for n in hunk.groups())
         at += 1

@@ -69,7 +69,6 @@ def as_checked(argv: Sequence[str], base: Files, files: Files) -> tuple[Files, t
 
 
 def _clash(one: str, other: str) -> bool:
-    """Whether one path is a folder of the other."""
     return one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
@@ -80,7 +79,6 @@ def _module(argv: Sequence[str]) -> str:
 
 
 def _own(argv: Sequence[str], module: str) -> Iterator[str]:
-    """Files of the folder that the command itself names as its program."""
     if module:
         yield from (f"{module}.py", f"{module}/__main__.py")
         return
@@ -119,7 +117,6 @@ def _is_installed(module: str) -> bool:
 
 
 def _decides(path: str, base: Files, files: Files) -> bool:
-    """Whether a changed file tells a runner what to run."""
     name = basename(path).lower()
     if _SETTINGS.fullmatch(name):
         return True

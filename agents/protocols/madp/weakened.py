@@ -196,7 +196,6 @@ def _bound(statements: set[str]) -> set[str]:
 
 
 def _used(data: bytes) -> set[str]:
-    """Names that a module uses."""
     found = list(nodes(data.decode("utf-8", "replace")))
     plain = {node.id for node in found if isinstance(node, ast.Name)}
     return plain | {node.attr for node in found if isinstance(node, ast.Attribute)}

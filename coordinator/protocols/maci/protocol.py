@@ -96,7 +96,6 @@ replace = msgspec.structs.replace
 
 
 def _start(v: View) -> Step:
-    """The session begins by looking for the passages that may be cited."""
     s = State(phase=Phase.RETRIEVING)
     return s, (ask_retrieve(s, v),)
 
@@ -318,7 +317,6 @@ def _judge(s: State, v: View) -> Step:
 
 
 def _on_judged(s: State, e: Answered, v: View) -> Step:
-    """A judge's scores came, or the helper's similarities."""
     if e.kind == MEASURE:
         measured: Measured = e.body
         s = replace(s, similar=measured.similar)
@@ -378,7 +376,6 @@ def _close_round(s: State, v: View) -> Step:
 
 
 def _decide(s: State, v: View, says: Says, closed: ClosedRound, end: Unaffordable | None = None) -> Step:
-    """Post the round's signals; then stop or go on, as the controller says."""
     short = end.what if end else v.affords(next_round(s, v, closed.number + 1))
     verdict = controller.verdict(v.settings, s.dials, short, len(s.unconfirmed))
     closed = replace(closed, post=v.next_post + sum(isinstance(w, SayOn) for w in says))

@@ -137,12 +137,9 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
     ruled: tuple[Ruled, ...]
     """In the order of the arguments, with the judges' scores."""
-    q: float
-    """Q of all quotations of the record together (eq. 1); in the paper's reading, of those admitted in the round."""
-    crit: dict[str, float]
-    crit_mean: float | None
-    crit_variance: float | None
-    judges: int
+    observed: controller.Observation
+    """What scores and measurements come to, without the beliefs. Q is of all quotations of the record together (eq. 1);
+    in the paper's reading, of those admitted in the round."""
 
 
 def judge(s: State, v: View, arguments: tuple[NumberedArgument, ...], scores: tuple[tuple[Score, ...], ...]) -> Judged:
@@ -185,14 +182,18 @@ def judge(s: State, v: View, arguments: tuple[NumberedArgument, ...], scores: tu
     members = {m for a, r in zip(arguments, ruled, strict=True) if r.admitted for m in a.members}
     places = {_key(span): i for i, span in enumerate(measured(s, v, arguments))}
     members |= {places[key] for span in _recorded(s, v) if (key := _key(span)) in places}
-    return Judged(
-        ruled=tuple(ruled),
+    observed = controller.Observation(
+        beliefs={},
         q=evidence.quality(sorted(members)) if evidence else _stood(s, v),
         crit=crit.by_agent(panel.means, [a.seat for a in arguments]) if panel.means else {},
         crit_mean=panel.mean,
         crit_variance=panel.variance,
         judges=len(scores),
+        arguments=len(ruled),
+        reached_q=tuple(r.q for r in ruled if r.q is not None),
+        reached_crit=tuple(r.crit for r in ruled if r.crit is not None),
     )
+    return Judged(ruled=tuple(ruled), observed=observed)
 
 
 def _attack(s: State, scores: list[Score]) -> dict[str, Any]:
@@ -229,20 +230,13 @@ def observe(
     advocate = s.advocate if s.advocate in case_of else ""
     heard = zip(numbered_arguments(s, case_of), judged.ruled, strict=True)
     kept = {seat: s.dials.beliefs[seat] for seat in s.debaters if seat not in asked}
-    return controller.Observation(
+    return msgspec.structs.replace(
+        judged.observed,
         beliefs={**kept, **{seat: parse_belief(case.belief, s.outcomes) for seat, case in case_of.items()}},
         evidence={seat: cited(own) for seat, own in spans.items()},
-        crit=judged.crit,
-        crit_mean=judged.crit_mean,
-        crit_variance=judged.crit_variance,
-        judges=judged.judges,
-        q=judged.q,
         advocate=advocate,
         attacks=sum(a.seat == advocate and r.admitted and r.tests is True for a, r in heard),
         unanswered=unanswered,
-        arguments=len(judged.ruled),
-        reached_q=tuple(r.q for r in judged.ruled if r.q is not None),
-        reached_crit=tuple(r.crit for r in judged.ruled if r.crit is not None),
         tokens=tokens(v) - s.spent,
         tokens_left=tokens_left(v),
     )

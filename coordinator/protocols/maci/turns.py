@@ -71,7 +71,6 @@ def look_ups(settings: Settings, kind: str) -> int:
 
 
 def _caps(v: View, kind: str) -> Caps:
-    """Caps of a debater's turn."""
     return caps(v).looking(look_ups(v.settings, kind))
 
 
@@ -183,7 +182,6 @@ def rebuttable(s: State, v: View, me: str) -> tuple[int, ...]:
 
 
 def _speakers(s: State, labelled: tuple[str, ...], me: str) -> tuple[Speaker, ...]:
-    """The debaters by their labels, with the arguments that each has in the record."""
     return tuple(
         Speaker(label=label, own=seat == me, arguments=tuple(entry.id for entry in s.record if entry.seat == seat))
         for label, seat in zip(ascii_uppercase, labelled, strict=False)
@@ -272,7 +270,6 @@ def _rebutted(v: View, a: Argument) -> Rebutted | msgspec.UnsetType:
 
 
 def _source(passage: Passage, quote: str) -> Source:
-    """Document and passage of a quotation. The passage is cut if much stands before or after the quotation."""
     text, wanted = squeeze(passage.text), squeeze(quote)
     at = max(0, text.find(wanted))
     first, last = max(0, at - AROUND), min(len(text), at + len(wanted) + AROUND)

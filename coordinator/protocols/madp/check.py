@@ -137,7 +137,6 @@ def _tells(body: Work, turn: OpenTurn, state: State, view: View) -> str:
 
 
 def _other(field: str, expert: str, seat: str, view: View) -> str:
-    """Somebody else, who is there."""
     others = [x for x in announced_experts(view) if x != seat]
     if expert in others:
         return "" if room(view, expert) else f"{field}: got {expert!r}; {MOST_SEATED} experts take part, no more may"
@@ -152,7 +151,6 @@ def _too_many(field: str, what: str, had: int, most: int) -> str:
 
 
 def _checked(body: Checked, brief: CheckBrief) -> str:
-    """It is the run that was asked for."""
     if (body.when, body.command) != (brief.when, brief.command):
         return f"checked: got the run {body.when} of {body.command!r}; asked was {brief.when}, {brief.command!r}"
     return ""

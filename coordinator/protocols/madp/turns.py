@@ -212,7 +212,6 @@ def to_work(s: State, v: View, says: Says, supported: tuple[Supported, ...] = ()
 
 
 def _notes(v: View) -> tuple[Note, ...]:
-    """What the session was opened with of what is remembered."""
     learned = v.opened.learned
     return () if learned is msgspec.UNSET else learned.notes or ()
 

@@ -446,5 +446,4 @@ def _ended_by_a_limit(checked: Checked) -> bool:
 
 
 def _no_result(s: State) -> bool:
-    """The result of the run before the work."""
     return any(c.when == "before" and c.exit is None for c in s.checks)

@@ -6,7 +6,7 @@ import pytest
 
 from parley.coordinator.machine import Inadmissible
 from parley.schemas.session import Seat
-from tests.protocols.maci.play import AGAINST, FOR, Play, begun, case, document, worker, workers
+from tests.protocols.maci.play import AGAINST, FOR, Play, begun, case, document, workers
 
 # ---------------------------------------------------------------- seats, documents, settings
 
@@ -56,7 +56,6 @@ def test_without_evidence_there_is_no_debate(documents: Any, said: str) -> None:
         (workers(1), "role debater: 2 needed, 1 alive; 1 missing, start parley agent debater_2"),
         (workers(2, ()), "role judge: 1 needed, 0 alive; start one: parley agent judge"),
         (workers()[:-1], "role helper: 1 needed, 0 alive"),
-        ((*workers()[:-2], worker("helper", "helper")), "role analyst: 1 needed, 0 alive"),
     ],
 )
 def test_a_role_without_a_worker_is_named(there: Any, said: str) -> None:

@@ -277,39 +277,6 @@ def test_a_certificate_carries_reason_predicates_history_and_what_was_spent() ->
 # ---------------------------------------------------------------- what a run returns
 
 
-def ended() -> Play:
-    play = begun(
-        {"q_gate": True, "round_limit": 1, "top_k": 3, "outcomes": ("dengue", "chikungunya", "zika")}, FOR, HALF
-    )
-    play.round(
-        case(FOR, argument("x"), argument("weak", q=0.1)), case(HALF, Argument(claim="bare"), argument("y"))
-    )  # fmt: skip
-    names = ("dengue", "chikungunya")
-    play.plan(check_up("coin", 0.5, 0.5, names=names), check_up("pcr", 0.95, 0.02, names=names, query="dengue pcr"))
-    return play
-
-
-def test_the_mixture_and_its_top_outcomes() -> None:
-    out = ended().result.outcome
-    assert list(out["mixture"]) == ["chikungunya", "dengue", "zika"] and sum(out["mixture"].values()) == pytest.approx(
-        1
-    )
-    assert [s["outcome"] for s in out["top"]] == ["dengue", "chikungunya", "zika"]
-
-
-def test_the_curated_record() -> None:
-    out = ended().result.outcome
-    assert [(a["id"], a["claim"]) for a in out["record"]] == [("a1", "x"), ("a4", "y")] and out["refused"] == 2
-
-
-def test_the_whole_signal_history() -> None:
-    play = ended()
-    assert [r["signals"] for r in play.result.rounds[:1]] == [
-        msgspec.json.decode(play.posts("signals")[0].body)["signals"]
-    ]  # fmt: skip
-    assert [r["round"] for r in play.result.rounds] == [0, 1]
-
-
 @pytest.mark.parametrize(("cited", "overlap"), [((0, 0), None), ((1, 0), None), ((1, 2), 0.0), ((1, 1), 1.0)])
 def test_overlap_is_asked_whether_a_vote_would_have_done_only_where_two_cite(
     cited: tuple[int, int], overlap: float | None
@@ -329,15 +296,27 @@ def test_overlap_is_asked_whether_a_vote_would_have_done_only_where_two_cite(
     assert ("overlap" in regime["words"]) is (overlap == 0.0)
 
 
-def test_the_majority_vote_of_round_0_and_whether_it_would_have_done() -> None:
-    out = ended().result.outcome
+def test_what_a_run_returns() -> None:
+    """The mixture and its top outcomes, the curated record, the whole signal history, the majority vote and whether it
+    would have done. For the outcomes still in contention, which questions, tests or documents would separate them,
+    ranked by expected information gain under the mixture, each with a query that a retriever can run as it stands."""
+    play = begun(
+        {"q_gate": True, "round_limit": 1, "top_k": 3, "outcomes": ("dengue", "chikungunya", "zika")}, FOR, HALF
+    )
+    play.round(
+        case(FOR, argument("x"), argument("weak", q=0.1)), case(HALF, Argument(claim="bare"), argument("y"))
+    )  # fmt: skip
+    names = ("dengue", "chikungunya")
+    play.plan(check_up("coin", 0.5, 0.5, names=names), check_up("pcr", 0.95, 0.02, names=names, query="dengue pcr"))
+    out = play.result.outcome
+    assert list(out["mixture"]) == ["chikungunya", "dengue", "zika"]
+    assert sum(out["mixture"].values()) == pytest.approx(1)
+    assert [s["outcome"] for s in out["top"]] == ["dengue", "chikungunya", "zika"]
+    assert [(a["id"], a["claim"]) for a in out["record"]] == [("a1", "x"), ("a4", "y")] and out["refused"] == 2
+    rounds = play.result.rounds
+    assert rounds[0]["signals"] == play.bodies("signals")[0]["signals"] and [r["round"] for r in rounds] == [0, 1]
     assert out["vote"] == "dengue" and out["regime"]["advice"] == "vote" and "3 outcomes" in out["regime"]["words"]
-
-
-def test_a_retrieval_plan() -> None:
-    """For the outcomes still in contention, which questions, tests or documents would separate them, ranked by expected
-    information gain under the mixture, each with a query that a retriever can run as it stands."""
-    plan = ended().result.outcome["plan"]
+    plan = out["plan"]
     assert plan["outcomes"] == ["dengue", "chikungunya"]
     assert [(t["what"], t["query"]) for t in plan["tests"]] == [("pcr", "dengue pcr"), ("coin", "pcr")]
     assert plan["tests"][0]["gain"] > 0.5 > plan["tests"][1]["gain"] == 0

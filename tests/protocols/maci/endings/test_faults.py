@@ -21,7 +21,6 @@ from parley.schemas.belief import Share
 from parley.schemas.control import Control
 from parley.schemas.protocols.maci.messages import BlindBrief, Outcome
 from parley.schemas.protocols.maci.settings import Settings
-from parley.schemas.stops import STOPS
 from parley.schemas.text import ClosedList
 from parley.schemas.turn import Caps
 from parley.schemas.wire import InvalidValue
@@ -33,14 +32,11 @@ from tests.protocols.maci.play import (
     GATED,
     NAMES,
     Play,
-    advocate_of,
     argument,
-    attack,
     begun,
     belief,
     case,
     check_up,
-    exit_code,
     retrieved,
 )
 from tests.protocols.maci.turns import anchor, numbered, shown
@@ -130,33 +126,6 @@ def test_what_judges_passed_and_the_gate_refused_is_shown_as_such_to_debaters_an
     play.round(case(FOR), case(AGAINST))
     play.plan()
     assert list(unlike_words(play.result.rounds, ())) == ["The judges passed it, q 0.30 refused it: swollen"]
-
-
-# ---------------------------------------------------------------- an agreement has a reader
-
-
-def test_nobody_agrees_before_somebody_read_the_advocate() -> None:
-    """Three wrong at .85; the advocate's case is the best of all, and moves its belief by .03."""
-    wrong, moved = belief(0.85, 0.15), belief(0.82, 0.18)
-    play = begun(None, wrong, wrong, wrong, debaters=3)
-    who = advocate_of(play)
-    attack(play, [moved if s == who else wrong for s in play.debaters], argument("it is not"), score=lambda claim: 0.97)
-    assert play.phase == "arguing" and not play.posts("stop")
-    others = [s for s in play.debaters if s != who]
-    (entry,) = play.session.inner.record
-    assert all(play.brief(s)["answers"] == [entry.id] and entry.post in play.ask(s).sees for s in others)
-
-
-def test_one_shared_answer_by_each_own_belief_and_over_one_half() -> None:
-    """Two answers at a small D, and thirds: near, and no agreement."""
-    names = ("dengue", "chikungunya", "zika")
-    for u, v in (((0.45, 0.4, 0.15), (0.4, 0.45, 0.15)), ((0.34, 0.33, 0.33), (0.34, 0.33, 0.33))):
-        play = begun({"outcomes": names}, belief(*u, names=names), belief(*v, names=names))
-        assert advocate_of(play) == "", "nobody is told to attack what is not held"
-        for _ in range(2):
-            play.round(case(belief(*u, names=names)), case(belief(*v, names=names)))
-        assert play.stop["reason"] == "plateau" and exit_code(play) == 3
-        assert "convergence" not in STOPS["plateau"].words
 
 
 def test_thirds_are_equally_likely_and_so_are_shares_of_many() -> None:
