@@ -133,8 +133,8 @@ def _names_secret(rule: str) -> bool:
     return _may_be_secret(last, False) or _may_be_secret(last, True)
 
 
-def biggest(sizes: Sequence[tuple[str, int]], most: int = 5) -> str:
-    """The largest of the files and folders at the top, each with its size.
+def biggest(sizes: Sequence[tuple[str, int]]) -> str:
+    """The five largest of the files and folders at the top, each with its size.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def biggest(sizes: Sequence[tuple[str, int]], most: int = 5) -> str:
     for path, size in sizes:
         top, below, _ = path.partition("/")
         total[top + below] += size
-    largest = sorted(total.items(), key=lambda one: (-one[1], one[0]))[:most]
+    largest = sorted(total.items(), key=lambda one: (-one[1], one[0]))[:5]
     return ", ".join(f"{name} ({in_bytes(size)})" for name, size in largest)
 
 

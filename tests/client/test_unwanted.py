@@ -143,7 +143,7 @@ def test_a_link_is_no_file_of_rules(tmp_path: Path) -> None:
 
 def test_the_biggest_are_files_or_folders_at_the_top() -> None:
     sizes = [*((f"data/{i}.csv", 90_000) for i in range(40)), ("src/model.bin", 2_000_000), ("src/a.py", 1_000)]
-    assert biggest(sizes, 2) == "data/ (3.6 MB), src/ (2.0 MB)"
+    assert biggest(sizes) == "data/ (3.6 MB), src/ (2.0 MB)"
 
 
 def test_keys_of_parley_are_never_sent_whatever_their_name_and_rules(tmp_path: Path) -> None:

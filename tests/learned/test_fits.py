@@ -52,7 +52,7 @@ def test_the_interval_holds_what_it_says() -> None:
 
 
 def test_an_answer_of_one_half_life_ago_counts_half() -> None:
-    found = table([said(True, at=180)], now_ns=NOW, half_life_days=180)
+    found = table([said(True, at=180)], now_ns=NOW)
     assert row(found, "model", "m").right == 0.5
     assert row(found, "model", "m").mean == pytest.approx(1.5 / 2.5)
 

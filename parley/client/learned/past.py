@@ -69,7 +69,6 @@ class PastOutcomes:
         kind: str | None = "",
         *,
         thresholds: Thresholds | None = None,
-        now_ns: int | None = None,
     ) -> OpenSession:
         """The session with its kind, the members' records and the fit of its confidence, where something is
         known. A question that a fit was made on is not read by that fit, and what is known of the question
@@ -83,8 +82,6 @@ class PastOutcomes:
             What kind of question it is, in a word of one's own; None or empty: none is named.
         thresholds
             Those of its settings that were learned; None: none were.
-        now_ns
-            Unix time; None: now.
 
         Raises
         ------
@@ -98,8 +95,7 @@ class PastOutcomes:
         if known.verdicts:
             from parley.client.learned.verdicts import table
 
-            now = time.time_ns() if now_ns is None else now_ns
-            records = table(known.verdicts, now_ns=now, question=opening.question)
+            records = table(known.verdicts, now_ns=time.time_ns(), question=opening.question)
             if records.rows:
                 learned = msgspec.structs.replace(learned, reliability=records)
         fits = [fit for fit in known.calibrations if fit.protocol in ("", opening.protocol)]

@@ -145,14 +145,7 @@ _DAY_NS = 86_400 * 10**9
 Key = tuple[Literal["model", "seat"], str, str]
 
 
-def table(
-    verdicts: Iterable[KnownOutcome],
-    *,
-    now_ns: int,
-    question: str = "",
-    half_life_days: float = HALF_LIFE_DAYS,
-    learned_from: str = "feedback",
-) -> Reliability:
+def table(verdicts: Iterable[KnownOutcome], *, now_ns: int, question: str = "") -> Reliability:
     """The records as they stand at a time.
 
     Parameters
@@ -161,8 +154,6 @@ def table(
         What is known; later than `now_ns` counts nothing.
     question
         The one at hand: verdicts on the same words are left out. Empty: none.
-    half_life_days
-        Above 0.
     """
     at_hand = question_hash(question) if question else ""
     counts: dict[Key, list[float]] = {}
@@ -174,7 +165,7 @@ def table(
             left_out += 1
             continue
         used += bool(said.members)
-        weight = age_weight(now_ns - said.at_ns, half_life_days)
+        weight = age_weight(now_ns - said.at_ns, HALF_LIFE_DAYS)
         copies = Counter(member.model for member in said.members)
         for member in said.members:
             for by, name in (("model", member.model), ("seat", member.seat)):
@@ -185,7 +176,7 @@ def table(
     most = sorted(counts, key=lambda key: (-sum(counts[key]), key))[:MOST_ROWS]
     return Reliability(
         rows=tuple(_row(key, counts) for key in sorted(most)), sessions=used, left_out=left_out, as_of_ns=now_ns,
-        half_life_days=half_life_days, prior=PRIOR, kind_prior=KIND_PRIOR, learned_from=learned_from,
+        half_life_days=HALF_LIFE_DAYS, prior=PRIOR, kind_prior=KIND_PRIOR, learned_from="feedback",
     )  # fmt: skip
 
 
@@ -221,10 +212,10 @@ def posterior_mean(right: float, wrong: float, prior: tuple[float, float]) -> fl
     return (prior[0] + right) / (prior[0] + prior[1] + right + wrong)
 
 
-def interval(right: float, wrong: float, prior: tuple[float, float], level: float = LEVEL) -> tuple[float, float]:
-    """The equal-tailed interval of the Beta posterior that holds `level` of it."""
+def interval(right: float, wrong: float, prior: tuple[float, float]) -> tuple[float, float]:
+    """The equal-tailed interval of the Beta posterior that holds LEVEL of it."""
     from scipy.special import betaincinv  # takes a third of a second, and only those who have records pay it
 
-    a, b, tail = prior[0] + right, prior[1] + wrong, (1 - level) / 2
+    a, b, tail = prior[0] + right, prior[1] + wrong, (1 - LEVEL) / 2
     low, high = float(betaincinv(a, b, tail)), float(betaincinv(a, b, 1 - tail))
     return (0.0 if math.isnan(low) else low), (1.0 if math.isnan(high) else high)
