@@ -36,54 +36,46 @@ OF_PROTOCOLS = "parley.protocols"
 """The group of the machines of protocols."""
 ROWS = "parley.rows"
 """The group of rows of Parley's own tables."""
-GROUPS = (
-    "parley.protocols",
-    "parley.kits",
-    "parley.shows",
-    "parley.models",
-    "parley.encoders",
-    "parley.retrievers",
-    "parley.commands",
-    "parley.strategies",
-    "parley.doors",
-    "parley.stop_rules",
-    ROWS,
-)
-"""Groups of entry points that Parley looks at."""
-
-
 _PACKAGES = "parley.packages"
 """No group of entry points: under this an allowed package is reported that is not there."""
-KINDS = {
-    "parley.protocols": "parley.coordinator.table:Protocol",
-    "parley.kits": "parley.agents.turn_kinds.kit:Kit",
-    "parley.shows": "parley.client.show.show:Show",
-    "parley.strategies": "parley.schemas.strategies:Strategy",
-    "parley.stop_rules": "parley.coordinator.table:StopRule",
-    ROWS: "parley.schemas.packages:PackageRows",
+
+
+@dataclass(frozen=True)
+class Group:
+    """What is known of a group of entry points. Each place is `module:attribute`, imported only where it is needed."""
+
+    shipped: str = ""
+    """Where its names of Parley's own stand: an attribute, what a function returns, or a package that holds a package a
+    name."""
+    kind: str = ""
+    """The class of its objects; empty: they are functions."""
+    check: str = ""
+    """What looks at an object of it, once: a function of the object, its entry's name and its package's, which raises
+    ValueError with what is wrong."""
+    classes: bool = False
+    """Whether it brings a class of this kind: one object a session is made of it."""
+
+
+GROUPS = {
+    OF_PROTOCOLS: Group(
+        "parley.coordinator.protocols",
+        "parley.coordinator.table:Protocol",
+        "parley.coordinator.packages.checked:check_protocol",
+    ),
+    "parley.kits": Group("parley.agents.protocols", "parley.agents.turn_kinds.kit:Kit"),
+    "parley.shows": Group("parley.client.protocols", "parley.client.show.show:Show", classes=True),
+    "parley.models": Group("parley.agents.models:NAMES"),
+    "parley.encoders": Group("parley.agents.encoders:NAMES"),
+    "parley.retrievers": Group("parley.agents.retrieval.retrievers:NAMES"),
+    "parley.commands": Group(),
+    "parley.strategies": Group("parley.schemas.strategies:shipped", "parley.schemas.strategies:Strategy"),
+    "parley.doors": Group("parley.web.doors:SHIPPED"),
+    "parley.stop_rules": Group(
+        "", "parley.coordinator.table:StopRule", "parley.coordinator.packages.checked:check_rule"
+    ),
+    ROWS: Group("", "parley.schemas.packages:PackageRows", "parley.schemas.packages:check"),
 }
-"""Group -> the class of its objects, imported only where a package brings one. Other groups bring functions."""
-CLASSES = frozenset({"parley.shows"})
-"""Groups that bring a class of this kind: one object a session is made of it."""
-CHECKS = {
-    "parley.protocols": "parley.coordinator.packages.checked:check_protocol",
-    "parley.stop_rules": "parley.coordinator.packages.checked:check_rule",
-    ROWS: "parley.schemas.packages:check",
-}
-"""Group -> what looks at an object of it, once: a function of the object, its entry's name and its package's, which
-raises ValueError with what is wrong."""
-SHIPPED = {
-    "parley.protocols": "parley.coordinator.protocols",
-    "parley.kits": "parley.agents.protocols",
-    "parley.shows": "parley.client.protocols",
-    "parley.models": "parley.agents.models:NAMES",
-    "parley.encoders": "parley.agents.encoders:NAMES",
-    "parley.retrievers": "parley.agents.retrieval.retrievers:NAMES",
-    "parley.strategies": "parley.schemas.strategies:shipped",
-    "parley.doors": "parley.web.doors:SHIPPED",
-}
-"""Group -> where its names of Parley's own stand: an attribute, what a function returns, or a package that holds a
-package a name."""
+"""The groups of entry points that Parley looks at."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +119,7 @@ class _Part:
         if self._thing is None and not self.brought.fault:
             try:
                 thing = _of_its_kind(self.entry.load(), self.brought.group)
-                if (place := CHECKS.get(self.brought.group)) is not None:
+                if place := GROUPS[self.brought.group].check:
                     attribute(place)(thing, self.entry.name, self.package)
                 self._thing = thing
             except Exception as error:  # what a foreign package raises is its own affair
@@ -161,7 +153,7 @@ def entries(group: str) -> Mapping[str, _Part]:
 
 
 def load(group: str, name: str) -> Any:
-    """The object that an allowed package brings, of the class that its group wants (KINDS), checked (CHECKS).
+    """The object that an allowed package brings, of the class that its group wants, and checked.
 
     Raises
     ------
@@ -251,7 +243,7 @@ def _forbidden(packages: tuple[str, ...], _path: tuple[str, ...]) -> tuple[_Part
 
 def shipped(group: str) -> frozenset[str]:
     """Names of a group that are Parley's own."""
-    place = SHIPPED.get(group, "")
+    place = GROUPS[group].shipped
     if ":" in place:
         names = attribute(place)
         return frozenset(names() if callable(names) else names)
@@ -266,16 +258,16 @@ def _folders(package: str) -> frozenset[str]:
 
 def _of_its_kind(thing: Any, group: str) -> Any:
     """The thing. Raises TypeError where the group wants another class."""
-    wanted = KINDS.get(group)
-    if wanted is None:
+    wanted, classes = GROUPS[group].kind, GROUPS[group].classes
+    if not wanted:
         if not callable(thing):
             raise TypeError(f"it is of class {type(thing).__name__}, wanted is a function")
         return thing
     module, _, name = wanted.partition(":")
     kind = attribute(wanted)
-    if group in CLASSES and not (isinstance(thing, type) and issubclass(thing, kind)):
+    if classes and not (isinstance(thing, type) and issubclass(thing, kind)):
         raise TypeError(f"it is no class, or none of {name} ({module})")
-    if group not in CLASSES and not isinstance(thing, kind):
+    if not classes and not isinstance(thing, kind):
         raise TypeError(f"it is of class {type(thing).__name__}, wanted is {name} ({module})")
     return thing
 
