@@ -176,7 +176,7 @@ async def test_what_is_told_twice_is_taken_once(bare: Engine) -> None:
     await opened(bare, "s2")
     await say(bare, "pass")
     told = await posted(bare, "Told", "s2")
-    assert told == {"sender": "s1", "kind": "word", "body": {"n": 1}}
+    assert told == {"t": "told", "sender": "s1", "kind": "word", "body": {"n": 1}}
     again = TellSession(place="1-1", kind="word", body=raw({"n": 1}))
     await moderator.store(subjects.inbox(SESSION, "s1", "s2"), encode(again), msg_id="long after")
     await moderator.store(
@@ -206,7 +206,8 @@ async def test_its_opener_answers_an_item_and_an_owner_any_but_no_stranger(bare:
     assert stranger.fate == "refused" and "opened by somebody else" in stranger.why
     mine = await decide(bare, "yes")
     assert mine.fate == "taken"
-    assert await posted(bare, "Decided") == {"item": "1", "choice": "yes", "note": "n", "author": "owner", "seat": None}
+    decided = {"t": "decided", "item": "1", "choice": "yes", "note": "n", "author": "owner"}
+    assert await posted(bare, "Decided") == decided
     ANSWERS["end"] = ends
     assert (await decide(bare, "end", channel=OWNER)).fate == "taken"
     late = await decide(bare, "end", channel=OWNER)
