@@ -18,7 +18,7 @@ from parley.cli.options import (
     State,
     Verbose,
     at_terminal,
-)  # fmt: skip
+)
 from parley.cli.protocol_options import NOTHING, Flags, document_of, takes
 from parley.client.show.printing import warn
 

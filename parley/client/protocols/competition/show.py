@@ -114,9 +114,11 @@ class CompetitionShow(Show):
         "decision": Decision,
     }
     certificate_names: ClassVar[Mapping[str, str]] = {
-        "of_substance": "speeches that say something", "swing": "votes of the audience won over",
-        "pro": "Proposition", "con": "Opposition",
-    }  # fmt: skip
+        "of_substance": "speeches that say something",
+        "swing": "votes of the audience won over",
+        "pro": "Proposition",
+        "con": "Opposition",
+    }
 
     def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
         super().__init__(settings)
