@@ -236,16 +236,23 @@ class Limited(msgspec.Struct, frozen=True, kw_only=True):
     """What stands before a field's name in an error: `met.` for an item of the list `met`."""
 
     def __post_init__(self) -> None:
-        for field, name, limits in _limits_of(type(self)):
-            _hold(f"{self.where}{name}", getattr(self, field), limits)
+        for field, name, check in _checks_of(type(self)):
+            value = getattr(self, field)
+            if value is not None and value is not msgspec.UNSET:
+                check(name, value)
+
+
+Check = Callable[[str, Any], None]
 
 
 @cache
-def _limits_of(message: type[Limited]) -> tuple[tuple[str, str, dict[str, Any]], ...]:
-    """(field, what it is called in a message, its limits) of each field that has some."""
+def _checks_of(message: type[Limited]) -> tuple[tuple[str, str, Check], ...]:
+    """(field, what it is called in an error, its check) of each field that has limits: made once, and called for every
+    message that is read."""
     hints = get_type_hints(message, include_extras=True)
     fields = zip(message.__struct_fields__, message.__struct_encode_fields__, strict=True)
-    return tuple((field, name, limits) for field, name in fields if (limits := _keywords(hints[field])))
+    limits = {field: (f"{message.where}{name}", _keywords(hints[field])) for field, name in fields}
+    return tuple((field, name, _check(of)) for field, (name, of) in limits.items() if of)
 
 
 def _keywords(hint: Any) -> dict[str, Any]:
@@ -259,16 +266,21 @@ def _keywords(hint: Any) -> dict[str, Any]:
     return {k: v for arg in args for k, v in _keywords(arg).items()} if origin in (Union, UnionType) else {}
 
 
-def _hold(field: str, value: object, limits: dict[str, Any]) -> None:
-    match value:
-        case str():
-            (not_empty if limits["minLength"] else at_most)(field, value, limits["maxLength"])
-        case tuple():
-            few(field, value, limits.get("maxItems", len(value)))
-            for item in value if "items" in limits else ():
-                _hold(field, item, limits["items"])
-        case int() | float():
-            in_range(field, value, limits["minimum"], limits["maximum"])
+def _check(limits: dict[str, Any]) -> Check:
+    if "maxLength" in limits:
+        refuse, most = not_empty if limits["minLength"] else at_most, limits["maxLength"]
+        return lambda field, value: refuse(field, value, most)
+    if "minimum" in limits:
+        return lambda field, value: in_range(field, value, limits["minimum"], limits["maximum"])
+    each = _check(limits["items"]) if "items" in limits else None
+
+    def check(field: str, values: tuple[Any, ...]) -> None:
+        few(field, values, limits.get("maxItems", len(values)))
+        if each is not None:
+            for value in values:
+                each(field, value)
+
+    return check
 
 
 def points(field: str, value: float) -> float:
