@@ -20,8 +20,8 @@ Three rules keep it so:
 | doors | which doors are opened, and what the operator says of them |
 | mcp | the Model Context Protocol: debates as tools |
 | openai | the OpenAI-compatible door: a panel in place of a model |
-| offers | what programs may ask for by name |
-| asking | a session that a program asks for, from its opening until the program leaves |
+| offered_models | what programs may ask for by name |
+| program_sessions | a session that a program asks for, from its opening until the program leaves |
 | verdicts | what a session came to, in words that never call agreement what is none |
 | errors | each error of Parley as a status and a JSON document |
 """

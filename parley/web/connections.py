@@ -61,8 +61,6 @@ class Connections:
             return connection
 
     def _watch(self, connection: Connection) -> None:
-        """Show what becomes of it."""
-
         def back() -> None:
             self._metrics.bus_reconnects.inc()
             self._shows()

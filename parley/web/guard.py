@@ -168,7 +168,6 @@ class Guard:
             raise HTTPException(429, f"more than {RATE:g} requests a second", {"Retry-After": "1"})
 
     def _same_site(self, scope: Scope, headers: Headers) -> None:
-        """Refuse what a page of another site sends."""
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         if origin is not None and _place(origin) != headers.get("host", "").lower():
             raise HTTPException(403, "a page of another site may not ask this gateway")

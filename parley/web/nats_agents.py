@@ -92,8 +92,6 @@ async def _heard(error: Exception) -> None:
 
 
 class _Panels:
-    """Answers prompts."""
-
     def __init__(self, shared: Shared, offers: Offers, principal: str) -> None:
         self._shared, self._offers, self._principal = shared, offers, principal
         self._rate = Bucket(RATE, int(RATE))

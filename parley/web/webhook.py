@@ -59,16 +59,12 @@ _MOST = 10_000
 
 
 class _Sent(msgspec.Struct):
-    """What the file holds."""
-
     since_ns: int
     """Of what happened before, nothing is told."""
     ids: list[str] = []
 
 
 class _Link(msgspec.Struct, frozen=True):
-    """What an answer link says."""
-
     principal: str
     session: str
     item: str

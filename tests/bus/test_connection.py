@@ -64,6 +64,14 @@ def watch(conn: Connection) -> tuple[asyncio.Event, asyncio.Event]:
     return down, back
 
 
+async def lost(bus: Bus, conn: Connection) -> asyncio.Event:
+    """Kill its server, and wait until it knows; what is set once it is back."""
+    down, back = watch(conn)
+    bus.server.kill()
+    await asyncio.wait_for(down.wait(), 10)
+    return back
+
+
 # -- the first connect
 
 
@@ -238,9 +246,7 @@ async def test_what_is_under_way_fails_at_once(bus: Bus, dial: Dial, eventually:
 async def test_stored_during_an_outage_exactly_once(bus: Bus, dial: Dial) -> None:
     """It times out, is delivered later all the same, and the repeat is known by its id."""
     conn = await dial("moderator")
-    down, back = watch(conn)
-    bus.server.kill()
-    await asyncio.wait_for(down.wait(), 10)
+    back = await lost(bus, conn)
     entry = subjects.log("outage", subjects.STEP)
     with pytest.raises(RequestTimeout):
         await conn.store(entry, b"1", msg_id="outage-1", timeout_s=0.05)
@@ -253,9 +259,7 @@ async def test_stored_during_an_outage_exactly_once(bus: Bus, dial: Dial) -> Non
 
 async def test_compare_and_swap_during_an_outage(bus: Bus, dial: Dial) -> None:
     conn = await dial("moderator")
-    down, _ = watch(conn)
-    bus.server.kill()
-    await asyncio.wait_for(down.wait(), 10)
+    await lost(bus, conn)
     expected = (subjects.log_of("late"), 0)
     late = conn.store(subjects.log("late", subjects.STEP), b"1", expected_last=expected, timeout_s=20)
     bus.server.restart()
@@ -265,9 +269,7 @@ async def test_compare_and_swap_during_an_outage(bus: Bus, dial: Dial) -> None:
 
 async def test_the_buffer_of_an_outage_is_bounded(bus: Bus, dial: Dial) -> None:
     conn = await dial("moderator")
-    down, _ = watch(conn)
-    bus.server.kill()
-    await asyncio.wait_for(down.wait(), 10)
+    await lost(bus, conn)
     with pytest.raises(Disconnected, match="buffer"):
         for _ in range(4):
             await conn.publish(subjects.CALL, b"x" * 1_000_000)
@@ -300,9 +302,7 @@ async def test_close_ends_what_waits(bus: Bus, dial: Dial, eventually: Eventuall
 
 async def test_close_while_the_server_is_gone(bus: Bus) -> None:
     conn = await connect(bus.url, bus.keys["client"], name="t")
-    down, _ = watch(conn)
-    bus.server.kill()
-    await asyncio.wait_for(down.wait(), 10)
+    await lost(bus, conn)
     await asyncio.wait_for(conn.close(), 5)
     assert conn.nc.is_closed
 

@@ -98,8 +98,6 @@ class _AskedAgain(Exception):
 
 
 class _Following:
-    """One session that is followed."""
-
     def __init__(self, client: Client, place: Place, opening: OpenSession, ctx: Asking) -> None:
         self._client, self._place, self._ctx = client, place, ctx
         self._fold = program_sessions.fold_of(place.session, opening.protocol, opening.settings)
@@ -176,7 +174,6 @@ class _Following:
 
 
 def _form(item: OpenItem) -> ElicitRequestFormParams:
-    """An item as a form with one field."""
     answer: dict[str, Any] = {"type": "string", "title": "Answer"}
     if item.choices:
         answer["enum"] = list(item.choices)

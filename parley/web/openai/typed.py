@@ -130,7 +130,6 @@ _NOTHING = ResultUsage(
 
 
 def _sum(one: ResultUsage, other: ResultUsage) -> ResultUsage:
-    """The tokens and the cost of both."""
     return msgspec.structs.replace(
         one,
         turns=one.turns + other.turns,

@@ -244,7 +244,6 @@ class Feed(Watcher):
             self._soon = asyncio.get_running_loop().call_later(SOON_S, self._flush)
 
     def _flush(self) -> None:
-        """Tell live text, and the states that changed."""
         if self._soon is not None:
             self._soon.cancel()
             self._soon = None
@@ -260,7 +259,6 @@ class Feed(Watcher):
 
 
 def _changed(told: dict[str, tuple[int, bytes]], name: str, data: bytes) -> None:
-    """Note what something is now."""
     version, before = told.get(name, (0, b""))
     if data != before:
         told[name] = version + 1, data

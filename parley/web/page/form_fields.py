@@ -88,8 +88,6 @@ def _default(field: Any) -> Any:
 
 
 class _Form:
-    """Fields of one turn."""
-
     def __init__(self, shown: Shown) -> None:
         self._shown = shown
         self._form: Form = show_of(shown.protocol).form

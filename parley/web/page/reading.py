@@ -244,5 +244,4 @@ def _after(fold: Fold, at: int) -> tuple[int, float]:
 
 
 def _round(fold: Fold, at: int) -> int | None:
-    """The round that was played at a transition."""
     return max((post.round for post in fold.posts if post.transition <= at), default=None)

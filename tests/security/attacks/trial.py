@@ -5,7 +5,6 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
 from parley.bus import channels, connection
@@ -92,12 +91,3 @@ def distinct(attacks: Iterable[str], users: Iterable[str]) -> frozenset[str]:
     """The different ones: at which user or channel an attack is aimed makes no other of it."""
     names = {*channels.CHANNELS, *users}
     return frozenset(_WORD.sub(lambda word: "…" if word[0] in names else word[0], attack) for attack in attacks)
-
-
-def summed(rows: Sequence[Row]) -> str:
-    """What became of them, in a line."""
-    counts = Counter(row.outcome for row in rows)
-    users = {row.who for row in rows}
-    several = len(distinct((row.attack for row in rows), users))
-    said = ", ".join(f"{n} {outcome}" for outcome, n in counts.most_common())
-    return f"{len(rows)} attacks ({several} distinct) by {len(users)} users: {said or 'nothing was tried'}"
