@@ -38,7 +38,6 @@ from parley.agents.openai.live_text import LiveText
 from parley.agents.openai.probe import BOUNDS
 from parley.agents.openai.providers import NAMES, Rung
 from parley.agents.openai.refusals import Action
-from parley.agents.openai.request_body import request_body
 from parley.agents.openai.tool_calls import ToolNames, echoed
 from parley.agents.openai.trials import TOOLS, RefusedRequest, Trials
 from parley.agents.prompts import prompting
@@ -327,8 +326,7 @@ class StructuredCall:
         return None if counted is None else counted > estimate(answer.written) + _HIDDEN
 
     def _rung(self) -> Rung:
-        known = self._trials.known.rung
-        return min(self._model.rung(), self._lowest, self._lowest if known is None else known)
+        return min(self._trials.rung, self._lowest)
 
     def _seems_to_ignore(self, rung: Rung, lower: Rung) -> None:
         """This turn goes on with the lower rung; later ones, when it was so twice in a row."""
@@ -348,9 +346,7 @@ class StructuredCall:
             more[TOOLS] = self._names.listed
             if shown.tools is None:
                 more["tool_choice"] = "none"
-        return request_body(
-            o,
-            self._trials.known,
+        return self._trials.body(
             self._prompt.messages,
             output=self._granted(),
             rung=rung,

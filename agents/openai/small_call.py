@@ -5,7 +5,6 @@ from typing import Any
 from parley.agents.endpoint.endpoint import Rejected
 from parley.agents.openai import refusals
 from parley.agents.openai.connected_model import ConnectedModel
-from parley.agents.openai.request_body import request_body
 from parley.agents.openai.trials import RefusedRequest, Trials
 
 _ANSWER_TOKENS = 200
@@ -29,35 +28,21 @@ async def ask(model: ConnectedModel) -> str:
     Rejected, Broken
         No answer came.
     """
-    trials = Trials(model.memory, model.options)
+    o, trials = model.options, Trials(model.memory, model.options)
     while True:
-        sent = _request(model, trials)
+        known, rung = trials.known, trials.rung
+        thinks = o.reasoning_tokens if known.reasoning_tokens is None else known.reasoning_tokens
+        output = min(n for n in (_ANSWER_TOKENS + thinks, known.output, known.window and known.window // 2) if n)
+        body = trials.body(
+            _MESSAGES, output=output, rung=rung, name="answer", schema=_SCHEMA, temperature=o.temperature
+        )
         try:
-            await model.open()[0].complete(sent.body, lambda _text: None)
+            await model.open()[0].complete(body, lambda _text: None)
         except Rejected as error:
+            sent = RefusedRequest(body=body, prompt=0, output=output, answer=_ANSWER_TOKENS, rung=rung, bounds=False)
             if refusals.stop(error) or refusals.is_loading(error) or not trials.next(error, sent):
                 raise
             continue
         words = trials.words
         trials.worked()
         return words
-
-
-def _request(model: ConnectedModel, trials: Trials) -> RefusedRequest:
-    o, known = model.options, trials.known
-    rung = min(model.rung(), model.rung() if known.rung is None else known.rung)
-    thinks = o.reasoning_tokens if known.reasoning_tokens is None else known.reasoning_tokens
-    output = min(n for n in (_ANSWER_TOKENS + thinks, known.output, known.window and known.window // 2) if n)
-    body = request_body(
-        o,
-        known,
-        _MESSAGES,
-        output=output,
-        temperature=o.temperature,
-        rung=rung,
-        name="answer",
-        schema=_SCHEMA,
-        more={},
-        stream=False,
-    )
-    return RefusedRequest(body=body, prompt=0, output=output, answer=_ANSWER_TOKENS, rung=rung, bounds=False)

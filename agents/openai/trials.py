@@ -1,4 +1,4 @@
-"""What one turn does otherwise than it began, because its requests were refused.
+"""The requests of one turn, by what is known of its endpoint, and what they do otherwise once one was refused.
 
 A refusal whose text says what to do is answered with that (agents/openai/refusals.py). One that says nothing known
 leads one step down the request's lattice: its optional fields one by one, then the schema, then the system message into
@@ -8,7 +8,7 @@ What worked is remembered, and nothing else: a step counts once the refusal that
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -87,6 +87,59 @@ class Trials:
         for step in self._steps:
             known = with_lesson(known, **step.lesson)
         return known
+
+    @property
+    def rung(self) -> Rung:
+        """How the next reply is asked for."""
+        highest, known = self._options.highest_rung, self.known.rung
+        return highest if known is None else min(known, highest)
+
+    def body(
+        self,
+        messages: list[dict[str, Any]],
+        *,
+        output: int,
+        rung: Rung,
+        name: str,
+        schema: Mapping[str, Any],
+        temperature: float | None = None,
+        more: Mapping[str, Any] | None = None,
+        stream: bool = False,
+    ) -> dict[str, Any]:
+        """The body of the next request, without the fields that the endpoint refused before.
+
+        Parameters
+        ----------
+        output
+            Tokens at most.
+        name, schema
+            Of the reply, for a rung that takes a schema.
+        more
+            Tools, and how they may be called.
+        stream
+            Whether it is to stream, where nothing else was learned.
+        """
+        o, known = self._options, self.known
+        body: dict[str, Any] = {
+            "model": o.model,
+            "messages": _without_system(messages) if SYSTEM in known.dropped else messages,
+            known.tokens_field or o.preset.tokens_field: output,
+            **o.preset.extra,
+            **o.extra,
+        }
+        if temperature is not None:
+            body["temperature"] = temperature
+        if rung is Rung.SCHEMA:
+            wanted = {"name": name, "strict": True, "schema": schema}
+            body["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        elif rung is Rung.JSON:
+            body["response_format"] = {"type": "json_object"}
+        body |= more or {}
+        if stream if known.stream is None else known.stream:
+            body["stream"] = True
+            if o.preset.stream_usage:
+                body["stream_options"] = {"include_usage": True}
+        return {field: value for field, value in body.items() if field not in known.dropped}
 
     @property
     def words(self) -> str:
@@ -173,6 +226,16 @@ class Trials:
             yield "as a stream", {"stream": True}, True
         elif action is Action.NO_STREAM and body.get("stream"):
             yield "without a stream", {"stream": False}, True
+
+
+def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with those of the system at the beginning of the first of the user's."""
+    system = [m["content"] for m in messages if m["role"] in ("system", "developer")]
+    rest = [m for m in messages if m["role"] not in ("system", "developer")]
+    at = next((i for i, m in enumerate(rest) if m["role"] == "user"), None)
+    if at is None:
+        return [{"role": "user", "content": "\n\n".join(system)}, *rest]
+    return [*rest[:at], {**rest[at], "content": "\n\n".join([*system, rest[at]["content"]])}, *rest[at + 1 :]]
 
 
 def _optional(sent: RefusedRequest, options: EndpointOptions) -> list[str]:
