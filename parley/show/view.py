@@ -12,7 +12,6 @@ from parley.client.rendering.terminal import (
     bare,
     card_lines,
     end_lines,
-    has_failed,
     opening_lines,
     part_lines,
     table_lines,
@@ -80,7 +79,7 @@ class TerminalView(Watcher):
     def result(self, result: Result) -> None:
         """It is over; where it failed, why turns came to nothing."""
         card = self._fold.answer()
-        if card is not None and has_failed(result, card):
+        if card is not None and (result.status == "failed" or not card.text):
             for text in came_to_nothing(self._fold.turns):
                 self.note(f"parley: {text}")
 

@@ -12,6 +12,7 @@ from parley.client.show.answer import MOST_WORDS, ResultCard, lines_of
 from parley.client.show.card import Quote
 from parley.client.view.fold import fold_of, of_result
 from parley.client.view.shapes import VERSION, SessionView
+from parley.show.view import TerminalView
 from tests.client import endings, golden, shown
 
 ORDER = ["answer", "sure", "why", "dissent", "weak", "next"]
@@ -122,3 +123,12 @@ def of_card(protocol: str) -> ResultCard:
     card = fold_of(read_record(golden.LOGS / f"{protocol}.jsonl")).answer()
     assert card is not None
     return card
+
+
+def test_a_document_of_a_result_names_the_turns_that_no_seat_answered() -> None:
+    view = TerminalView()
+    view.begins(shown.fold(endings.ENDINGS["single, the seat fails"]()))
+    (nothing,) = view.told()["unanswered"]
+    assert (nothing.seat, nothing.kind, nothing.why) == ("answerer", "answer", "model unreachable")
+    view.begins(shown.fold(endings.ENDINGS["single, an answer"]()))
+    assert view.told() == {}

@@ -28,16 +28,11 @@ _OPEN = 200
 """Characters of a question, and of what kept it from being settled, where one screen is to hold them."""
 
 
-def _explained(source: Record | Fold) -> Fold:
-    fold = fold_of(source)
-    fold.led = True  # the parts' names are the next step
-    return fold
-
-
 def explanation_lines(source: Record | Fold, part: str = "", *, cut: bool = False) -> Iterator[str]:
     """The explanation in lines. `part`: only what has this name, or `all`. `cut`: one screen is to hold it. Raises
     BadInput where there is no such part."""
-    fold = _explained(source)
+    fold = fold_of(source)
+    fold.led = True  # the parts' names are the next step
     parts = _parts(fold)
     if part and part != EVERY:
         named = [p for p in parts if p.name == part]

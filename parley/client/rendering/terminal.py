@@ -18,7 +18,6 @@ from parley.client.text import clean, columns, count, line, rows
 from parley.client.view.fold import Fold, fold_of
 from parley.client.view.shapes import PostCard
 from parley.schemas.past_sessions.feedback import feedback_of
-from parley.schemas.result import Result
 
 StyledLine = tuple[str, str]
 """(style, text)"""
@@ -242,8 +241,3 @@ def _block(lines: Iterable[str]) -> Iterator[str]:
     yield f"{fence}text"
     yield shown
     yield fence
-
-
-def has_failed(result: Result, card: ResultCard) -> bool:
-    """Whether a session failed, or ended without an answer."""
-    return result.status == "failed" or not card.text
