@@ -9,7 +9,7 @@ from parley.client.view.fold import of_result
 from parley.coordinator.admission import admit
 from parley.coordinator.machine import Inadmissible
 from parley.schemas.protocols.single import Answer
-from parley.schemas.session import Document, OpenSession, Seat
+from parley.schemas.session import Document, OpenSession
 from parley.schemas.stops import STOPS
 from parley.schemas.text import Citation
 from tests.client import shown
@@ -64,11 +64,6 @@ def test_a_quotation_stands_in_its_document_or_is_asked_again(document: str, quo
     assert why in play.ask("answerer").error
 
 
-def test_it_has_one_seat_and_no_other_role() -> None:
-    for seats, why in (
-        ((), "1 needed, 0 alive"),
-        ((Seat(seat="judge", role="judge", queue="judge"),), "no role judge"),
-        (tuple(Seat(seat=f"a{n}", role="answerer", queue=f"a{n}") for n in (1, 2)), "allowed is 1"),
-    ):
-        with pytest.raises(Inadmissible, match=why):
-            admit(SINGLE, OpenSession(question="?", protocol="single", seats=seats), (), 7, "client")
+def test_it_needs_its_seat() -> None:
+    with pytest.raises(Inadmissible, match="1 needed, 0 alive; start one: parley agent answerer"):
+        admit(SINGLE, OpenSession(question="?", protocol="single"), (), 7, "client")
