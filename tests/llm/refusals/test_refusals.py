@@ -12,6 +12,8 @@ from parley.agents.endpoint.endpoint import Rejected
 from parley.agents.endpoint.limits import REJECTIONS
 from parley.agents.model.base import ModelError
 from parley.agents.openai import probe, refusals, small_call, trials
+from parley.agents.openai.options import parse
+from parley.agents.openai.providers import Rung
 from parley.agents.secrets import Secret
 from tests.llm.refusals.refusing import refusing
 from tests.llm.server import ModelServer, Step, fails, model_server, says
@@ -153,3 +155,27 @@ async def test_a_small_call_learns_what_a_turn_would() -> None:
         before = len(server.requests)
         await made.reply(asked(), silent)
     assert len(server.requests) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "more", "words", "lasts"),
+    [
+        (400, "this model does not support tools", {}, "with tools called in a text", True),
+        (400, "invalid role", {}, "with tools called in a text", False),
+        (400, "no tools", {"response_format": {}}, "with tools called in a text", False),
+        (400, "tool_choice is not supported", {"tool_choice": "none"}, "without tool_choice", True),
+        (405, "", {}, "with tools called in a text", False),
+    ],
+)
+def test_what_a_refused_request_with_tools_teaches(
+    status: int, said: str, more: dict[str, Any], words: str, lasts: bool
+) -> None:
+    """What does not last holds until the turn's end."""
+    tried = trials.Trials(probe.Memory("http://h/v1", "m"), parse({"base_url": "http://h/v1", "model": "m"}, {}))
+    body = {"tools": [], "messages": [], **more}
+    sent = trials.RefusedRequest(body=body, prompt=1, output=1, answer=1, rung=Rung.TEXT, bounds=False)
+    assert tried.next(Rejected(status, said, "", None, body=said), sent) == words
+    tried.worked()
+    dropped = words.removeprefix("without ") if "without" in words else "tools"
+    assert tried.known.dropped == (dropped,)
+    assert probe.Memory("http://h/v1", "m").get().dropped == ((dropped,) if lasts else ())
