@@ -94,6 +94,10 @@ def test_what_only_the_log_knows_is_not_on_the_page() -> None:
     assert "argument a2 refused" not in shown and "The quotation carries the claim." not in shown
 
 
+def test_what_would_turn_text_around_or_move_a_cursor_is_written_out() -> None:
+    assert not set("\x00\x07\x1b\u202e\u202c\u2066\u2069") & set(of(hostile()))
+
+
 def test_the_page_is_accessible_in_its_marks() -> None:
     found = Reader(of())
     assert ("lang", "en") in found.attributes and found.tags.count("h1") == 1
