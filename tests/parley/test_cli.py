@@ -144,7 +144,7 @@ def test_quiet_prints_the_answer_alone(fresh: Front) -> None:
     assert (code, out) == (0, f"{ANSWER}\n")
     caution, sure = err.splitlines()
     assert caution == "parley: No language model read it: check the quotation"
-    assert sure.startswith("parley: all 3 agree; confidence 0.50, ")
+    assert sure.startswith("parley: all 3 agree; confidence 0.53, ")
 
 
 BAD = [

@@ -64,7 +64,7 @@ def test_a_verdict_is_the_content_and_posts_are_the_reasoning(served: Served, cl
     message = found.choices[0].message
     assert message.content is not None and message.content.startswith("1869\n")
     assert message.content.endswith(f"{FOOTER}{sid}")
-    assert "Panelist 1 (0.50): 1869" in message.model_extra["reasoning_content"]  # type: ignore[index]
+    assert "Panelist 1 (0.53): 1869" in message.model_extra["reasoning_content"]  # type: ignore[index]
     assert not own["agreed"] and own["stop"]["reason"] == "one_source" and own["stop"]["certificate"]["score"] == 100
     assert own["ignored"] == ["temperature"]
     assert served.front.json("explain", sid, "--json")["result"]["stop"] == own["stop"], (
