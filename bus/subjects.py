@@ -96,7 +96,7 @@ def _join(*parts: str) -> str:
     return ".".join((_ROOT, *parts))
 
 
-class Form:
+class SubjectForm:
     """One row of the table: a function of its ids to the subject.
 
     Attributes
@@ -139,30 +139,30 @@ ASK_AGAIN = b"again"
 OPENED, STEP, CLOSED, FEEDBACK, REFUSED, ERASED = "opened", "step", "closed", "feedback", "refused", "erased"
 """Kinds of entries of LOG."""
 
-log = Form("log", "session", "kind")
-index = Form("index", "state", "owner", "session")
-inner = Form("inner", "sender", "session")
-inbox = Form("in", "channel", "author", "session")
-work = Form("work", "queue", "session", "number")
-timer, fired = Form("timer", "session"), Form("fired", "session")
-aside = Form("aside", "session")
-artifact = Form("artifact", "session", "id")
-post = Form("ch", "session", "channel", "kind")
-live_owned = Form("live", "channel", "author", "owner", "session")
+log = SubjectForm("log", "session", "kind")
+index = SubjectForm("index", "state", "owner", "session")
+inner = SubjectForm("inner", "sender", "session")
+inbox = SubjectForm("in", "channel", "author", "session")
+work = SubjectForm("work", "queue", "session", "number")
+timer, fired = SubjectForm("timer", "session"), SubjectForm("fired", "session")
+aside = SubjectForm("aside", "session")
+artifact = SubjectForm("artifact", "session", "id")
+post = SubjectForm("ch", "session", "channel", "kind")
+live_owned = SubjectForm("live", "channel", "author", "owner", "session")
 """Seat states and live text, as a worker publishes them."""
-live = Form("live", "channel", "author", "session")
+live = SubjectForm("live", "channel", "author", "session")
 """The same as the account of one owner's reader has them."""
-say = Form("say", "lane", "channel", "author", "session")
-check = Form("check", "lane", "channel", "author", "session")
-read = Form("read", "channel", "session")
-doc = Form("doc", "channel", "session")
-get = Form("get", "channel", "session")
-put = Form("put", "channel", "author", "session")
-take = Form("take", "channel", "author", "session")
-fate = Form("fate", "channel", "author", "session")
-own = Form("own", "what", "author", "session")
+say = SubjectForm("say", "lane", "channel", "author", "session")
+check = SubjectForm("check", "lane", "channel", "author", "session")
+read = SubjectForm("read", "channel", "session")
+doc = SubjectForm("doc", "channel", "session")
+get = SubjectForm("get", "channel", "session")
+put = SubjectForm("put", "channel", "author", "session")
+take = SubjectForm("take", "channel", "author", "session")
+fate = SubjectForm("fate", "channel", "author", "session")
+own = SubjectForm("own", "what", "author", "session")
 """What is `sessions`, `workers` and `index` (the session is ignored), `log`, `erase`; and a client's own: `mine`."""
-here = Form("here", "role", "queue", "pin")
+here = SubjectForm("here", "role", "queue", "pin")
 
 
 def log_of(sid: str) -> str:

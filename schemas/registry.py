@@ -41,7 +41,7 @@ _PACKAGES = "parley.packages"
 
 
 @dataclass(frozen=True)
-class Group:
+class EntryPointGroup:
     """What is known of a group of entry points. Each place is `module:attribute`, imported only where it is needed."""
 
     shipped: str = ""
@@ -57,23 +57,23 @@ class Group:
 
 
 GROUPS = {
-    OF_PROTOCOLS: Group(
+    OF_PROTOCOLS: EntryPointGroup(
         "parley.coordinator.protocols",
         "parley.coordinator.table:Protocol",
         "parley.coordinator.packages.checked:check_protocol",
     ),
-    "parley.kits": Group("parley.agents.protocols", "parley.agents.turn_kinds.kit:Kit"),
-    "parley.shows": Group("parley.client.protocols", "parley.client.show.show:Show", classes=True),
-    "parley.models": Group("parley.agents.models:NAMES"),
-    "parley.encoders": Group("parley.agents.encoders:NAMES"),
-    "parley.retrievers": Group("parley.agents.retrieval.retrievers:NAMES"),
-    "parley.commands": Group(),
-    "parley.strategies": Group("parley.schemas.strategies:shipped", "parley.schemas.strategies:Strategy"),
-    "parley.doors": Group("parley.web.doors:SHIPPED"),
-    "parley.stop_rules": Group(
+    "parley.kits": EntryPointGroup("parley.agents.protocols", "parley.agents.turn_kinds.kit:Kit"),
+    "parley.shows": EntryPointGroup("parley.client.protocols", "parley.client.show.show:Show", classes=True),
+    "parley.models": EntryPointGroup("parley.agents.models:NAMES"),
+    "parley.encoders": EntryPointGroup("parley.agents.encoders:NAMES"),
+    "parley.retrievers": EntryPointGroup("parley.agents.retrieval.retrievers:NAMES"),
+    "parley.commands": EntryPointGroup(),
+    "parley.strategies": EntryPointGroup("parley.schemas.strategies:shipped", "parley.schemas.strategies:Strategy"),
+    "parley.doors": EntryPointGroup("parley.web.doors:SHIPPED"),
+    "parley.stop_rules": EntryPointGroup(
         "", "parley.coordinator.table:StopRule", "parley.coordinator.packages.checked:check_rule"
     ),
-    ROWS: Group("", "parley.schemas.packages:PackageRows", "parley.schemas.packages:check"),
+    ROWS: EntryPointGroup("", "parley.schemas.packages:PackageRows", "parley.schemas.packages:check"),
 }
 """The groups of entry points that Parley looks at."""
 
