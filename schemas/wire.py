@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import accumulate
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -236,9 +236,9 @@ class Limited(msgspec.Struct, frozen=True, kw_only=True):
     """What stands before a field's name in an error: `met.` for an item of the list `met`."""
 
     def __post_init__(self) -> None:
-        for field, name, check in _checks_of(type(self)):
+        for field, name, absent, check in _checks_of(type(self)):
             value = getattr(self, field)
-            if value is not None and value is not msgspec.UNSET:
+            if value not in absent:
                 check(name, value)
 
 
@@ -246,13 +246,19 @@ Check = Callable[[str, Any], None]
 
 
 @cache
-def _checks_of(message: type[Limited]) -> tuple[tuple[str, str, Check], ...]:
-    """(field, what it is called in an error, its check) of each field that has limits: made once, and called for every
-    message that is read."""
+def _checks_of(message: type[Limited]) -> tuple[tuple[str, str, tuple[Any, ...], Check], ...]:
+    """(field, what it is called in an error, what stands for no value, its check) of each field that has limits: made
+    once, and called for every message that is read."""
     hints = get_type_hints(message, include_extras=True)
+    bare = get_type_hints(message)
     fields = zip(message.__struct_fields__, message.__struct_encode_fields__, strict=True)
     limits = {field: (f"{message.where}{name}", _keywords(hints[field])) for field, name in fields}
-    return tuple((field, name, _check(of)) for field, (name, of) in limits.items() if of)
+    return tuple((field, name, _absent(bare[field]), _check(of)) for field, (name, of) in limits.items() if of)
+
+
+def _absent(hint: Any) -> tuple[Any, ...]:
+    kinds = {NoneType: None, msgspec.UnsetType: msgspec.UNSET}
+    return tuple(value for kind, value in kinds.items() if kind in get_args(hint))
 
 
 def _keywords(hint: Any) -> dict[str, Any]:

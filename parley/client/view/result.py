@@ -190,8 +190,8 @@ def _parts(
     if rows := tuple(f"{name}: {value}" for name, value in show.certificate(result)):
         yield CardPart(name="certificate", title="Certificate: the figures that the stop rests on", lines=rows)
     records = {"reliability": result.stop.certificate.get("reliability")}
-    learned = shaped(lambda: learned_words(result), lambda: figures(records))
-    yield CardPart(name="past", title="What past outcomes say of it", lines=tuple(learned))
+    if learned := tuple(shaped(lambda: learned_words(result), lambda: figures(records))):
+        yield CardPart(name="past", title="What past outcomes say of it", lines=learned)
     if failures := tuple(map(failure_words, turns.failures)):
         yield CardPart(name="failures", title="Replies that were not accepted", lines=failures)
     yield _usage(result)
