@@ -116,8 +116,8 @@ def test_a_command_that_is_ended_cancels(served: Served, signals: tuple[signal.S
         child.send_signal(number)
         if number == signal.SIGINT:  # the first one asks
             until(lambda: "Ctrl-C again" in errors.readline() or child.poll() is not None, "it does not ask")
-    child.communicate(timeout=30)
-    assert child.returncode == 130
+    _, told = child.communicate(timeout=30)
+    assert child.returncode == 130, told
     found.is_cancelled(sid, time.time_ns())
 
 
