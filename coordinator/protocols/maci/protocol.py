@@ -527,7 +527,7 @@ TABLE: Table = {
         Answered: to(_on_found_more, Phase.ARGUING),
         AnsweredLate: to(_on_late, Phase.RETRIEVING_MORE),
         Missed: to(_on_nothing_more, Phase.ARGUING),
-        Unaffordable: to(_drop, Phase.CONCLUDING, Phase.DONE),
+        Unaffordable: to(_drop, Phase.DONE),  # the helper computes: only time runs out, and no plan is asked for then
     },
     Phase.CONCLUDING: {
         Answered: to(_on_final_plan, Phase.DONE),
