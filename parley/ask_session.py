@@ -130,8 +130,11 @@ async def ask(opening: OpenSession, how: Run, view: TerminalView) -> tuple[Resul
         interrupts.heard()
         if came is not None:  # all of it was shown: only the stack was still to be left
             return came
-        over = f"session {sid} is over, and its change was not written" if result is not None else "nothing was opened"
-        raise EndedByUser(over) from None
+        if result is not None:
+            raise EndedByUser(f"session {sid} is over, and its change was not written") from None
+        if interrupts.following:  # interrupted again while it was being cancelled
+            raise EndedByUser(f"it is not known whether session {sid} was cancelled", unsure=sid) from None
+        raise EndedByUser("nothing was opened") from None
     finally:
         interrupts.close()
 

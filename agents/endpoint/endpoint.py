@@ -228,8 +228,11 @@ def _trouble(error: Exception) -> tuple[str, bool]:
     """What went wrong with a connection, in words, and whether the request may have reached the server."""
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return "no connection within the time allowed", False
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return f"the proxy that the environment names refuses it (HTTP {error.status})", False
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f"no connection: {scrub(error.strerror or type(error).__name__, most=80)}", False
+        to = " to the proxy that the environment names" if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
+        return f"no connection{to}: {scrub(error.strerror or type(error).__name__, most=80)}", False
     if isinstance(error, aiohttp.SocketTimeoutError):
         return "the server fell silent", True
     if isinstance(error, aiohttp.ServerDisconnectedError | aiohttp.ClientPayloadError | OSError):

@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import cache
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -43,9 +44,24 @@ def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext:
 
 
 def proxy_of(url: str) -> str | None:
-    """The environment's proxy for an address. aiohttp's own way to it sends passwords of .netrc too."""
+    """The environment's proxy for an address: `http_proxy` or `https_proxy`, else `all_proxy`. None: none is named,
+    `no_proxy` names the host (or host and port), or it is this machine, which no proxy could reach.
+
+    aiohttp's own way to the environment sends passwords of .netrc too.
+    """
     parts = urlsplit(url)
-    return None if proxy_bypass(parts.hostname or "") else getproxies().get(parts.scheme)
+    if _is_this_machine(parts.hostname or "") or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    named = getproxies()
+    proxy = named.get(parts.scheme) or named.get("all")
+    return proxy if proxy is None or "://" in proxy else f"http://{proxy}"
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:  # a name
+        return False
 
 
 def session(headers: Mapping[str, str], *, connections: int, silence_s: float) -> aiohttp.ClientSession:

@@ -227,7 +227,7 @@ def sessions_seat(
     return Answer({"session": session, "seat": seat, "act": act}, told)
 
 
-_FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+_FORMS = {"": "jsonl", ".jsonl": "jsonl", ".json": "json", ".md": "markdown", ".html": "html", ".htm": "html"}
 """Suffix of a file -> what is written into it, if no form is named."""
 
 
@@ -257,8 +257,13 @@ def sessions_export(
       parley sessions export 1f2e3d4c5b6a79880716 --format trace
     """
     from parley import sessions
+    from parley.client.errors import BadInput
 
-    by_suffix = _FORMS.get(output.suffix.lower(), "jsonl") if output is not None else "jsonl"
+    suffix = output.suffix.lower() if output is not None else ""
+    if form is None and suffix not in _FORMS:
+        known = ", ".join(filter(None, _FORMS))
+        raise BadInput("--output", f"got {suffix}, known are {known}; --format writes into any other")
+    by_suffix = _FORMS[suffix]
     record = sessions.view(settings, session, everything=everything)
     options.write_document(sessions.export(record, form or by_suffix), output)
 

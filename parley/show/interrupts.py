@@ -19,7 +19,8 @@ class Interrupts:
         self._can_leave = False
         self.owns = True
         """Whether ending cancels the session."""
-        self._following = False
+        self.following = False
+        """Whether there is a session to choose for."""
         self._task = asyncio.current_task()
         self._loop = asyncio.get_running_loop()
         self._answer: asyncio.Future[str] = self._loop.create_future()
@@ -32,7 +33,7 @@ class Interrupts:
 
     def follows(self, *, can_leave: bool, owns: bool) -> None:
         """From now on there is a session to choose for."""
-        self._following, self._can_leave, self.owns = True, can_leave, owns
+        self.following, self._can_leave, self.owns = True, can_leave, owns
 
     def heard(self) -> None:
         """The cancellation of the task was ours, and is dealt with."""
@@ -56,14 +57,14 @@ class Interrupts:
                 signal.signal(number, old)
 
     def _end(self) -> None:
-        if not self._following:
+        if not self.following:
             assert self._task is not None, "made inside one"
             self._task.cancel()
         elif not self._answer.done():
             self._answer.set_result("end")
 
     def _on_interrupt(self) -> None:
-        if self._asking or not self.owns or not self._following:
+        if self._asking or not self.owns or not self.following:
             self._end()
             return
         self._asking = True

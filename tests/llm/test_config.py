@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from parley.agents.config import VARIABLES, environment, resolve, unmet_wish, variables_of
 from parley.agents.endpoint import prices
+from parley.agents.endpoint.transport import proxy_of
 from parley.agents.experts import builtin as shipped_experts
 from parley.agents.models import ModelMisconfigured, make_model
 from parley.agents.openai.options import parse
@@ -412,3 +413,28 @@ def test_a_secret_shows_itself_nowhere() -> None:
         with pytest.raises(TypeError):
             fails(secret)
     assert scrub(f"a\x1b {KEY} https://h/x?key=1 Bearer abc.def", secret) == "a *** (address) ***"
+
+
+@pytest.mark.parametrize(
+    ("named", "url", "proxy"),
+    [
+        ({"http_proxy": "http://p:1"}, "http://model.test/v1", "http://p:1"),
+        ({"http_proxy": "p:1"}, "http://model.test/v1", "http://p:1"),
+        ({"http_proxy": "http://p:1"}, "https://model.test/v1", None),
+        ({"all_proxy": "http://p:1"}, "https://model.test/v1", "http://p:1"),
+        ({"http_proxy": "http://p:1", "no_proxy": "model.test:81"}, "http://model.test:81/v1", None),
+        ({"http_proxy": "http://p:1", "no_proxy": "model.test:81"}, "http://model.test:82/v1", "http://p:1"),
+        ({"http_proxy": "http://p:1"}, "http://127.0.0.1:81/v1", None),
+        ({"http_proxy": "http://p:1"}, "http://[::1]:81/v1", None),
+        ({"http_proxy": "http://p:1"}, "http://localhost:81/v1", None),
+    ],
+)
+def test_the_environments_proxy_is_asked_for_other_machines_alone(
+    monkeypatch: pytest.MonkeyPatch, named: dict[str, str], url: str, proxy: str | None
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in named.items():
+        monkeypatch.setenv(name, value)
+    assert proxy_of(url) == proxy

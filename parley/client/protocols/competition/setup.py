@@ -82,7 +82,7 @@ SETUP = CompetitionSetup(
         Option("--audience", int, "Seats that vote in a competition.", least=0, most=30, default=5),
     ),
     examples=(
-        "parley ask --protocol competition --topic topics.yaml#remote-work --style pro_1=logical",
+        "parley ask --protocol competition --topic topics.yaml#free_transport --style pro_1=logical",
         "parley ask --protocol competition --human pro_2 --wait-for-human 600",
     ),
 )
