@@ -263,9 +263,8 @@ def sessions_export(
     if form is None and suffix not in _FORMS:
         known = ", ".join(filter(None, _FORMS))
         raise BadInput("--output", f"got {suffix}, known are {known}; --format writes into any other")
-    by_suffix = _FORMS[suffix]
     record = sessions.view(settings, session, everything=everything)
-    options.write_document(sessions.export(record, form or by_suffix), output)
+    options.write_document(sessions.export(record, form or _FORMS[suffix]), output)
 
 
 @command(app, "apply")

@@ -178,6 +178,15 @@ def test_export_writes_the_page(tmp_path: Path) -> None:
     assert (front.folder / "s.html").read_text().rstrip("\n") == of().rstrip("\n")
 
 
+@pytest.mark.parametrize(("form", "code"), [((), 2), (("--format", "markdown"), 0)])
+def test_an_ending_that_nobody_knows_needs_a_form(tmp_path: Path, form: tuple[str, ...], code: int) -> None:
+    front = Front(tmp_path)
+    (front.folder / "s.jsonl").write_text("\n".join(records.write(maci_record.record())))
+    done, _, err = front.run("sessions", "export", "s.jsonl", "-o", "s.pdf", *form)
+    assert done == code and (front.folder / "s.pdf").exists() == (code == 0)
+    assert code == 0 or "got .pdf, known are .jsonl, .json, .md, .html, .htm" in err
+
+
 @pytest.mark.parametrize("protocol", ["consensus", "critic", "diagnosis"])
 def test_links_to_posts_lead_to_posts(protocol: str) -> None:
     text = (Path(__file__).parent / "golden" / f"{protocol}.html").read_text()
