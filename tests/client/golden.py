@@ -1,4 +1,4 @@
-"""Recorded sessions as each screen shows them: `golden/NAME.*`, read by people, compared by a test.
+"""Recorded sessions as each screen shows them: `golden/NAME.txt`, read by people, compared by a test.
 
 python -m tests.client.golden    writes them anew
 """
@@ -52,25 +52,36 @@ def page(record: Record) -> str:
 _BULK = re.compile(r"(?<=base64,)[^\"]+|(?<=<style>).*?(?=</style>)", re.DOTALL)
 """Of a page in one file: pictures and the style sheet, which nobody reads."""
 FORMS: dict[str, Callable[[Record], str]] = {
-    "screen.txt": screen,
-    "explain.txt": lambda record: "\n".join(explain.explanation_lines(record)) + "\n",
-    "md": lambda record: "\n".join(terminal.markdown(record)) + "\n",
+    "screen": screen,
+    "explain": lambda record: "\n".join(explain.explanation_lines(record)) + "\n",
+    "markdown": lambda record: "\n".join(terminal.markdown(record)) + "\n",
     "html": lambda record: _BULK.sub("...", "\n".join(html.html(record))) + "\n",
     "json": page,
 }
-"""Ending of a file -> what makes it."""
+"""Head of a part of the file -> what makes it."""
+_HEAD = re.compile(r"^######## (\w+)\n", re.MULTILINE)
 
 
-def made(name: str, form: str) -> str:
-    """One of them, as the code makes it."""
-    return FORMS[form](read_record(LOGS / f"{name}.jsonl"))
+def recorded(name: str) -> Record:
+    return read_record(LOGS / f"{name}.jsonl")
+
+
+def made(name: str) -> dict[str, str]:
+    """All of a session, as the code makes it."""
+    record = recorded(name)
+    return {form: make(record) for form, make in FORMS.items()}
+
+
+def kept(name: str) -> dict[str, str]:
+    """The same, as it was read."""
+    _, *parts = _HEAD.split((FOLDER / f"{name}.txt").read_text(encoding="utf-8"))
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
     for name in SESSIONS:
-        for ending in FORMS:
-            (FOLDER / f"{name}.{ending}").write_text(made(name, ending), encoding="utf-8")
+        whole = "".join(f"######## {form}\n{text}" for form, text in made(name).items())
+        (FOLDER / f"{name}.txt").write_text(whole, encoding="utf-8")
     from tests.client import endings
 
     (FOLDER / "endings.txt").write_text(endings.text(), encoding="utf-8")

@@ -19,7 +19,8 @@ from parley.client.evidence.reading import Document as ReadDocument
 from parley.schemas.session import Document
 
 ROOT = Path(__file__).parents[2]
-FILES = Path(__file__).with_name("documents")
+with zipfile.ZipFile(Path(__file__).with_name("documents.zip")) as archive:
+    FILES = {name: archive.read(name) for name in archive.namelist()}
 
 UNITS = {
     "p01_headings.pdf": (
@@ -89,7 +90,7 @@ LEFT_OUT = (
 
 @pytest.fixture(scope="module")
 def all_files() -> dict[str, Document]:
-    found = read(FILES)
+    found = read(list(starmap(SentFile, FILES.items())))
     for why in LEFT_OUT:
         assert any(line.startswith(why) for line in found.left_out), why
     assert len(found.left_out) == len(LEFT_OUT), found.left_out
@@ -161,7 +162,7 @@ def test_without_the_extra_the_line_says_how_to_install_it() -> None:
         assert asked.stdin is not None and asked.stdout is not None
         told = {}
         for name in ("p01_headings.pdf", "d01_minutes.docx", "h01_page.html", "c03_latin1.csv"):
-            send(asked.stdin, Asked(name, (FILES / name).read_bytes()))
+            send(asked.stdin, Asked(name, FILES[name]))
             answer = msgspec.msgpack.decode(receive(asked.stdout), type=list[ReadDocument])
             told[name] = [document.left_out for document in answer]
         asked.stdin.close()
@@ -172,7 +173,7 @@ def test_without_the_extra_the_line_says_how_to_install_it() -> None:
     ("given", "wanted"),
     [
         (b"plain <b>\n", "plain <b>\n"), (b" <!DOCTYPE html><p>page", "page\n"), (b"a;b\n1;2\n3;4\n", "- a: 1; b: 2\n"),
-        ((FILES / "p05_form.pdf").read_bytes(), "Surname: Okonkwo"),
+        (FILES["p05_form.pdf"], "Surname: Okonkwo"),
     ],
 )  # fmt: skip
 def test_standard_input_is_read_by_how_it_begins(given: bytes, wanted: str) -> None:
@@ -230,8 +231,8 @@ def test_files_that_are_made_to_harm_end_nothing_and_are_named() -> None:
         ("deep.json", b"[" * 100_000),
         ("random.docx", b"PK\x03\x04" + bytes(range(256)) * 20),
         ("empty.docx", b""),
-        ("wrong.docx", (FILES / "p02_table.pdf").read_bytes()),
-        *((name, (FILES / name).read_bytes()) for name in (
+        ("wrong.docx", FILES["p02_table.pdf"]),
+        *((name, FILES[name]) for name in (
             "q02_truncated.docx", "q03_random.pdf", "q07_old_ole.doc", "q14_xxe.html",
         )),
     ]  # fmt: skip

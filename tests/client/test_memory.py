@@ -23,12 +23,9 @@ def git(folder: Path, *arguments: str) -> None:
     subprocess.run(("git", *IDENTITY, *arguments), cwd=folder, check=True, capture_output=True)
 
 
-def commit(root: Path, message: str, **files: str) -> None:
-    """`__` in a name is a `/`."""
-    for name, text in files.items():
-        path = root / name.replace("__", "/")
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
+def commit(root: Path, message: str) -> None:
+    (root / "lib").mkdir(exist_ok=True)
+    (root / "lib" / "a").write_text(message)
     git(root, "add", "-A")
     git(root, "commit", "-q", "-m", message)
 
@@ -91,10 +88,10 @@ def test_every_clone_and_work_tree_of_a_folder_is_one_project(tmp_path: Path) ->
         git(at, "init", "-q")
     bare = project_of(root)
     assert bare.startswith("path:") and bare != project_of(other), "there is no commit yet"
-    commit(root, "first", a="1", lib__b="2")
+    commit(root, "first")
     mine = project_of(root)
-    commit(root, "second", a="2")
-    commit(other, "another first", a="1")
+    commit(root, "second")
+    commit(other, "another first")
     git(root, "worktree", "add", "-q", str(tmp_path / "tree"))
     subprocess.run(["git", "clone", "-q", str(root), str(tmp_path / "clone")], check=True)
     subprocess.run(["git", "clone", "-q", "--depth=1", f"file://{root}", str(tmp_path / "shallow")], check=True)

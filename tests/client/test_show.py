@@ -1,6 +1,7 @@
 """Sessions of protocols that nobody has heard of, and of those that are known but wrote otherwise, are shown."""
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from parley.client import follow_up
 from parley.client.errors import BadInput
 from parley.client.protocols import SHOWS, show_of, show_of_posts
-from parley.client.records import Record
+from parley.client.records import Record, read_record
 from parley.client.rendering import documents, explain, html
 from parley.client.rendering.terminal import card_lines, markdown, show
 from parley.client.show.answer import MOST_WORDS
@@ -40,9 +41,10 @@ VALUES = st.recursive(
     max_leaves=12,
 )
 OBJECTS = st.dictionaries(KEYS, VALUES, max_size=8)
-KINDS = ["stop", "closed", "seat", "withdrawn", "position", "assessment", "tally", "signals", "silent", "work", "song"]
+KINDS = ["stop", "seat", "withdrawn", "position", "assessment", "tally", "signals", "silent", "work", "song"]
 PROTOCOLS = ["sixth", *SHOWS]
 
+LOGS = Path(__file__).parents[1] / "old_logs" / "1"
 NOT_LOADED = "it ended for a reason of a package that is not loaded here"
 
 
@@ -63,11 +65,13 @@ def say(kind: str, body: Any, seat: str = "voice", channel: str = "public") -> l
     return log.Say(channel=channel, kind=kind, round=1, body=raw(body), seat=seat)
 
 
-def record_of(protocol: str, *says: log.Say) -> Record:
-    opened = log.Opened(
-        protocol=protocol, version=1, question="Who sings?", settings={"verses": 3}, seats=(), seed=1,
-        turn_timeout_s=60.0,
-    )  # fmt: skip
+OPENED = log.Opened(
+    protocol="sixth", version=1, question="Who sings?", settings={"verses": 3}, seats=(), seed=1, turn_timeout_s=60.0
+)
+
+
+def record_of(protocol: str, *says: log.Say, **more: Any) -> Record:
+    opened = msgspec.structs.replace(OPENED, protocol=protocol, **more)
     events: list[log.Event] = [opened, log.TimerFired()]
     entries = [
         log.Entry(n=n, at_ns=n, cause=f"in:{n}", event=event, commands=says if n else (), digest="")
@@ -96,25 +100,20 @@ def test_a_protocol_that_nobody_knows_is_shown_with_its_answer_and_its_figures()
     record = record_of("sixth", say("song", {"text": "la la", "verse": 2}), say("closed", result, "", "control"))
     shown, _, explained, _ = everywhere(record)
     assert "  Voice, song\n      text: la la\n      verse: 2\n" in shown
-    assert (
-        "Answer: A lark\n  it ended for a reason of a package that is not loaded here\n" in shown
-        and "key: D minor" in shown
-    )
+    assert f"Answer: A lark\n  {NOT_LOADED}\n" in shown and "key: D minor" in shown
     assert "  Round 1:\n    tune: slow\n    voices: a 2\n" in explained and "  Bars: 12\n" in explained
     for text in everywhere(record):
         assert "A lark" in text and "D minor" in text
 
 
-@pytest.mark.parametrize("body", [b"7", b"null", b'"la"', b"[1,[2]]", b'{"a":{"b":[null]}}', b"not json", b""])
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_post_that_is_no_object_or_no_json_is_told(kind: str, body: bytes) -> None:
-    for protocol in PROTOCOLS:
-        for channel in ("public", "control"):
-            fold = Fold("s1")
-            fold.runs(protocol, {})
-            if kind != "closed":
-                card = fold.post(post(kind, msgspec.Raw(body), channel))
-                assert card is not None and (list(card_lines(card)) or card.place == "hidden"), protocol
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_post_that_is_no_object_or_no_json_is_told(protocol: str) -> None:
+    bodies = (b"7", b"null", b'"la"', b"[1,[2]]", b'{"a":{"b":[null]}}', b"not json", b"")
+    for kind, body, channel in product(KINDS, bodies, ("public", "control")):
+        fold = Fold("s1")
+        fold.runs(protocol, {})
+        card = fold.post(post(kind, msgspec.Raw(body), channel))
+        assert card is not None and (list(card_lines(card)) or card.place == "hidden"), (kind, body)
 
 
 @settings(max_examples=25)
@@ -128,9 +127,7 @@ def test_no_result_is_too_odd_to_be_shown_and_explained(
     result = result_of(protocol, outcome, rounds, certificate)
     record = record_of(protocol, say("closed", result, "", "control"))
     for text in everywhere(record):
-        assert (
-            "of a package that is not loaded here" in text or "nobody led" in text
-        )  # what stands behind an answer is told in place of the stop
+        assert NOT_LOADED in text or "nobody led" in text  # what stands behind an answer is told in place of the stop
     assert documents.document(record)["view"]["result"] is not None
     assert follow_up.earlier(record).background[0].text
     card = of_result(result)
@@ -140,15 +137,35 @@ def test_no_result_is_too_odd_to_be_shown_and_explained(
 @settings(max_examples=30)
 @given(st.sampled_from(PROTOCOLS), st.sampled_from(KINDS), VALUES)
 def test_no_post_is_too_odd_to_be_shown(protocol: str, kind: str, body: Any) -> None:
-    if kind == "closed":
-        return
     for text in everywhere(record_of(protocol, say(kind, body), say("stop", body, "", "control"))):
         assert text
 
 
-def test_a_protocol_without_a_picture_says_so(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="has no picture: nothing was measured by round"):
-        explain.draw(record_of("sixth", say("song", {})), tmp_path / "x.svg")
+STARTS = {".png": b"\x89PNG", ".svg": b"<?xml"}
+
+
+@pytest.mark.parametrize("protocol", ["competition", "consensus", "critic", "maci"])
+def test_what_was_measured_is_drawn_the_same_each_time(protocol: str, tmp_path: Path) -> None:
+    for ending, start in STARTS.items():
+        first, again = tmp_path / f"a{ending}", tmp_path / f"b{ending}"
+        said = explain.draw(read_record(LOGS / f"{protocol}.jsonl"), first)
+        explain.draw(read_record(LOGS / f"{protocol}.jsonl"), again)
+        assert first.read_bytes() == again.read_bytes() and first.read_bytes().startswith(start)
+        assert said.startswith(f"{first}: ") and ", by " in said
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name", "why"),
+    [
+        ("maci", "x.xyz", r"x\.xyz ends in '\.xyz', allowed are \.png and \.svg"),
+        ("maci", "x", "ends in 'nothing'"),
+        ("maci", "none/x.svg", "cannot write .*x.svg: No such file"),
+        ("single", "x.svg", "has no picture: nothing was measured by round"),
+    ],
+)
+def test_what_cannot_be_drawn_says_why(protocol: str, name: str, why: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=why):
+        explain.draw(read_record(LOGS / f"{protocol}.jsonl"), tmp_path / name)
 
 
 def test_a_session_whose_protocol_nobody_said_is_known_by_its_posts() -> None:
@@ -165,31 +182,17 @@ def test_texts_that_some_seats_alone_hold_are_not_shown_to_clients() -> None:
         Document(id=name, name=name, text="known", holders=holders)
         for name, holders in (("all", ()), ("dealt", (EVERYBODY,)), ("own", ("a",)))
     )
-    opened = log.Opened(
-        protocol="sixth",
-        version=1,
-        question="q",
-        settings={},
-        seats=(),
-        seed=1,
-        turn_timeout_s=60.0,
-        documents=documents,
-    )
-    kept = [d.text for d in show_of("sixth").seen_by_clients(opened).documents]
-    assert kept == ["known", "known", ""]
+    opened = msgspec.structs.replace(OPENED, documents=documents)
+    assert [d.text for d in show_of("sixth").seen_by_clients(opened).documents] == ["known", "known", ""]
 
 
 @pytest.mark.parametrize(("families", "cautions"), [(("a", "a"), 1), (("a", "b"), 0), (("a",), 0), (("", ""), 0)])
 def test_seats_of_one_model_family_are_named(families: tuple[str, ...], cautions: int) -> None:
-    record = record_of("sixth", say("closed", result_of("sixth"), "", "control"))
-    first, *others = (msgspec.json.decode(entry, type=log.Entry) for entry in record.entries)
     seats = tuple(
         Seat(seat=f"s{n}", role="panelist", queue=f"s{n}", family=family, metered=True)
         for n, family in enumerate(families)
     )
-    opened = msgspec.structs.replace(first.event, seats=seats)
-    entries = (msgspec.structs.replace(first, event=opened), *others)
-    record = Record(sid="s1", entries=tuple(msgspec.json.encode(e).decode() for e in entries))
+    record = record_of("sixth", say("closed", result_of("sixth"), "", "control"), seats=seats)
     assert sum("of one model family" in text for text in explain.explanation_lines(record)) == cautions
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from parley.agents.tools.folder import archive
 from parley.agents.tools.unwanted import biggest
 from parley.bus import accounts
 from parley.client import task_folder
@@ -66,9 +67,11 @@ def test_what_is_sent_is_what_git_would_track(tmp_path: Path, rules: dict[str, s
     assert words(root) == ""
 
 
-def test_rules_above_a_folder_hold_up_to_its_work_tree(tmp_path: Path) -> None:
+def test_rules_above_a_folder_hold_up_to_its_work_tree_and_a_link_is_no_file_of_rules(tmp_path: Path) -> None:
     made(tmp_path, "tree/sub/a.o", "tree/sub/a.py", "tree/sub/a.c", root="*.c\n", tree="*.o\n")
     (tmp_path / "tree" / ".git").mkdir()
+    assert sent(tmp_path / "tree" / "sub") == {"a.py", "a.c"}
+    (tmp_path / "tree" / "sub" / ".gitignore").symlink_to(tmp_path / ".gitignore")
     assert sent(tmp_path / "tree" / "sub") == {"a.py", "a.c"}
 
 
@@ -89,14 +92,8 @@ SECRETS = (
     ".netrc", ".pypirc", ".npmrc", "conf/credentials.json", ".ssh/config", "owner.creds", "service-account-prod.json",
 )  # fmt: skip
 PLAIN = (
-    ".env.example",
-    "api/.env.sample",
-    "env.py",
-    "credentials/store.py",
-    "keyboard.keys",
-    "src/identity.py",
-    "pem.md",
-)
+    ".env.example", "api/.env.sample", "env.py", "credentials/store.py", "keyboard.keys", "src/identity.py", "pem.md",
+)  # fmt: skip
 
 
 def test_what_may_hold_a_secret_by_its_name_is_held_back_and_named(tmp_path: Path) -> None:
@@ -115,8 +112,6 @@ def test_a_rule_that_names_it_has_it_sent_and_one_that_only_covers_it_has_not(tm
 
 
 def test_what_was_sent_before_such_names_were_held_back_still_stands(tmp_path: Path) -> None:
-    from parley.agents.tools.folder import archive
-
     root = made(tmp_path, ".env", "a.py")
     before = archive({".env": (b".env", False), "a.py": (b"a.py", False)})
     assert task_folder.write(task_folder.sent_as(root, before), archive({".env": (b".env", False)})) == ["a.py"]
@@ -132,13 +127,6 @@ def test_every_reason_is_named_and_all_names_where_that_is_asked_for(tmp_path: P
     assert "'latin\\udce9.txt': its name is not UTF-8" in brief and "'new\\nline': it has a control character" in brief
     assert "and 3 more (--verbose names them)" in brief and "'link7'" not in brief
     assert "'link7'" in whole and "more" not in whole
-
-
-def test_a_link_is_no_file_of_rules(tmp_path: Path) -> None:
-    root = made(tmp_path / "project", "a.py")
-    (tmp_path / "rules").write_text("*.py\n")
-    (root / ".gitignore").symlink_to(tmp_path / "rules")
-    assert sent(root) == {"a.py"}
 
 
 def test_the_biggest_are_files_or_folders_at_the_top() -> None:
