@@ -12,14 +12,12 @@ from parley.client.learned import store
 from parley.client.learned.learning import calibrations, learn
 from parley.client.learned.verdicts import KnownOutcome, MemberAnswer, question_hash
 from parley.client.opening import opening_of
-from parley.client.show.words import learned_words
 from parley.coordinator.signals.reliability import calibrated
 from parley.learned import learning
 from parley.planned.plan import plan_of
 from parley.schemas.session import OpenSession
 from parley.serving.offered_models import offers_of
 from parley.settings import Settings, load
-from tests.learned.test_sessions import FIT, debate, panel, records, result
 
 NOW = 10**18
 
@@ -148,14 +146,6 @@ def test_a_bus_elsewhere_keeps_no_file_unless_one_is_named() -> None:
     elsewhere = load(None, {"nats": {"url": "nats://bus:4222", "creds": "owner.json"}})
     with pytest.raises(BadInput, match="name one, --file FILE"):
         learning.list_records(elsewhere)
-
-
-def test_the_words_say_whose_record_counted() -> None:
-    weighed = "\n".join(learned_words(result(debate(records(debater_1=0.6, debater_2=0.9)))))
-    assert "Seats weighed by their records, from 10 past sessions." in weighed
-    assert "Debater 2: right 0.90 [0.00, 1.00] as seat Debater 2; weight times" in weighed
-    fitted = msgspec.structs.replace(records(panelist_1=0.9), calibration=FIT)
-    assert "(40 outcomes, fit t1)" in "\n".join(learned_words(result(panel(fitted))))
 
 
 def test_sessions_over_the_gateway_carry_records_too(tmp_path: Path) -> None:

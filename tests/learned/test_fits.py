@@ -46,11 +46,6 @@ def test_a_beta_posterior_of_seven_right_and_one_wrong() -> None:
     assert (low, high) == pytest.approx((0.5175, 0.9719), abs=1e-4)
 
 
-def test_the_interval_holds_what_it_says() -> None:
-    low, high = interval(0, 0, (1, 1))  # even: quantiles are themselves
-    assert (low, high) == pytest.approx((0.025, 0.975))
-
-
 def test_an_answer_of_one_half_life_ago_counts_half() -> None:
     found = table([said(True, at=180)], now_ns=NOW)
     assert row(found, "model", "m").right == 0.5
@@ -99,10 +94,6 @@ def test_a_worse_record_weighs_less_but_never_nothing() -> None:
     assert below == pytest.approx(reliability.BEND, abs=1e-3) and above == pytest.approx(below, abs=1e-3)
 
 
-def test_no_record_is_taken_as_certain() -> None:
-    assert reliability.weight(1.0, 4) == reliability.weight(0.999, 4) < math.inf
-
-
 def test_equal_or_no_records_change_nothing() -> None:
     assert reliability.shares({"a": 0.7, "b": 0.7}, 2) == {"a": 1.0, "b": 1.0}
     assert reliability.shares({"a": None, "b": None}, 3) == {"a": 1.0, "b": 1.0}
@@ -148,10 +139,6 @@ def test_between_knots_is_the_line_and_beyond_them_the_nearest() -> None:
     fit = isotonic((0.2, 0.1), (0.6, 0.5), (0.8, 0.5))
     stated = (0.0, 0.2, 0.4, 0.7, 1.0)
     assert [calibrated(fit, p) for p in stated] == pytest.approx([0.1, 0.1, 0.3, 0.5, 0.5])
-
-
-def test_beta_calibration_with_one_one_and_nought_changes_nothing() -> None:
-    assert calibrated(beta(1, 1, 0), 0.3) == pytest.approx(0.3)
 
 
 def test_beta_calibration_as_its_formula_says() -> None:

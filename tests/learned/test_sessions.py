@@ -12,12 +12,11 @@ from parley.client.rendering.html import html
 from parley.client.show.words import learned_words
 from parley.client.view.fold import of_result
 from parley.coordinator.admission import admit
-from parley.coordinator.forks.carry import ForkRequest, carry
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.past_sessions.learned import Calibration, Learned, Reliability, Standing
-from parley.schemas.result import Result, Stop
+from parley.schemas.result import Result
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode, encode
 from tests.protocols.consensus import play as consensus
@@ -89,20 +88,6 @@ def test_a_session_with_records_replays_byte_for_byte(play: Any) -> None:
     assert b'"reliability"' in encode(found.entries[0].event)
 
 
-def test_a_fork_keeps_the_records_that_its_record_was_opened_with() -> None:
-    play = debate(records(debater_1=0.6, debater_2=0.9))
-    found = replay(PROTOCOLS.get, "s1", play.log)
-    opened = found.session.opened
-    wanted = ForkRequest(
-        sid="f1", parent="s1", protocol=PROTOCOLS["maci"], record=found, opened=opened, changes=(), round=1,
-        position=len(found.entries) - 1,
-    )  # fmt: skip
-    steps = carry(wanted, 10**18, "in:1")
-    again = replay(PROTOCOLS.get, "f1", [encode(step.entry) for step in steps])
-    assert opened.learned is not msgspec.UNSET and again.session.opened.learned == opened.learned
-    assert again.session.inner.control.trust == found.session.inner.control.trust != {}
-
-
 @pytest.mark.parametrize("play", [debate, panel])
 def test_without_records_a_session_is_what_it_was(play: Any) -> None:
     plain, equal = play(), play(records(debater_1=0.7, debater_2=0.7, panelist_1=0.7, panelist_2=0.7, panelist_3=0.7))
@@ -161,13 +146,6 @@ def test_a_page_tells_what_past_outcomes_did_in_the_words_of_an_explanation() ->
     assert ", self-rated" in "\n".join(html(record))
 
 
-def test_what_past_outcomes_did_is_shown_whatever_its_shape() -> None:
-    odd = msgspec.structs.replace(
-        result(debate()), stop=Stop(reason="agreement", converged=True, certificate={"reliability": {"seats": [1]}})
-    )
-    assert next(p for p in of_result(odd).parts if p.name == "past").lines == ("reliability: seats 1",)
-
-
 def opening(protocol: str, learned: Learned) -> log.Opened:
     settings = {"outcomes": maci.OUTCOMES} if protocol == "maci" else {}
     request = OpenSession(
@@ -208,13 +186,6 @@ def test_feedback_says_who_was_right_alone() -> None:
     }  # fmt: skip
     skewed = debate(records(debater_1=0.6, debater_2=0.9))
     assert rights(feedback(skewed, True)) == {"debater_1": False, "debater_2": True}
-
-
-def test_feedback_on_a_session_changes_nothing_in_it() -> None:
-    play = panel(records(panelist_1=0.6, panelist_2=0.9))
-    before = encode(play.session.inner), encode(play.entries[0].event)
-    feedback(play, False, "Vilnius")
-    assert (encode(play.session.inner), encode(play.entries[0].event)) == before
 
 
 def test_what_nobody_spoke_on_is_no_verdict() -> None:

@@ -2,15 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from parley.client.errors import BadInput
 from parley.client.learned import store
 from parley.client.learned.thresholds import Dials, compare_settings, defaults, end, ends, found
 from parley.client.learned.verdicts import KnownOutcome, PanelRound
-from parley.client.opening import Offer, opening_of
 from parley.client.records import opening, parse_record
 from tests.parley.support import Front
 
@@ -88,13 +85,6 @@ def test_what_did_worse_where_it_was_not_chosen_is_not_applied(tmp_path: Path) -
     code, _, err = Front(tmp_path).run("thresholds", "apply", "--kind", "law", "--file", str(file))
     assert code == 2 and "what did better on one half did not on the other" in err
     assert store.read(file).thresholds == ()
-
-
-@pytest.mark.parametrize("panel", ["auto", "x", None, True])
-def test_a_panel_that_is_no_number_is_refused_by_its_field(panel: Any) -> None:
-    given = {"protocol": "consensus", "settings": {"panel": panel}}
-    with pytest.raises(BadInput, match=r"panel: got .*, allowed is a whole number"):
-        opening_of("Why?", given, (), Offer(protocol="consensus"), door="python")
 
 
 @pytest.mark.slow

@@ -244,11 +244,6 @@ def member(*answers: str | Position | Silent, also: Collection[str] = (), **more
     return Member(answers, **{"holds": lambda sentence: sentence in also, **more})
 
 
-def signs(states: str) -> Callable[[Seen], object]:
-    """Always the same place, whatever stands there."""
-    return lambda seen: Signature(states=states, differs=seen.brief.first.sentence[:1_000])  # type: ignore[arg-type]
-
-
 def anything(seen: Seen) -> Signature:
     """Signs what is put: whichever of both is not the rival cannot be told, so the first that is not its own."""
     brief: SignBrief = seen.brief

@@ -1,4 +1,5 @@
-"""Attacks on what a session of consensus says: none ends with exit status 0 and something untrue.
+"""Attacks on what a session of consensus says: none ends with exit status 0 and something untrue. And honest sessions,
+which do end with 0 where enough hold the same.
 
 Each session is scripted (`scripted.py`) and audited by what its scripts replied, whatever its end.
 """
@@ -10,7 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from parley.schemas.protocols.consensus import AnswerGroup, Comparison, Conclusion, Position, Put, Signature
-from parley.schemas.session import Budget, Seat
+from parley.schemas.session import Seat
 from parley.schemas.text import Citation, same
 from parley.schemas.wire import decode
 from tests.protocols.consensus.play import Play, document, says, workers
@@ -52,26 +53,8 @@ def weighted(*weights: float) -> list[Seat]:
 
 DIFFERENT = [
     ("Canary", "Blue-green", "Big-bang"),
-    ("Yes", "No", "Yes"),
-    ("C++", "C#", "C++"),
-    ("B+", "B−", "B+"),
     ("> 5 ms", "< 5 ms", "> 5 ms"),
-    ("A > B", "B > A", "A > B"),
-    ("-3", "3", "-3"),
-    ("5 mW", "5 MW", "5 mW"),
-    ("10 %", "10 percentage points", "10 %"),
-    ("1.000 Euro", "1 Euro", "1000 Euro"),
-    ("5 km", "5 miles", "5 km"),
-    ("दिन", "दान", "दिन"),
-    ("١٠", "١٠٠", "١٠"),
-    ("10", "100", "10"),
-    ("שלום", "של‏ום", "שלום"),
-    ("Ja", "Nein", "Oui"),
-    ("Yes", "Yes and no", "It depends"),
     ("Yes", "Yes, unless it rains", "Yes"),
-    ("guilty", "not guilty", "guilty"),
-    ("pay A, then B", "pay B, then A", "pay A, then B"),
-    ("US", "us", "US"),
     ("5 > 3", "\u202e5 > 3\u202c", "5 > 3"),
     ("Vilnius", "Vilni\u200bus was never it", "Vilnius"),
 ]
@@ -81,29 +64,6 @@ DIFFERENT = [
 def test_an_analyst_that_calls_different_answers_one_makes_no_agreement(answers: tuple[str, ...]) -> None:
     ended = held_apart(answers, lumps())
     assert ended.exit_status != 0
-
-
-def test_an_analyst_that_lumps_a_majority_with_its_dissenter_does_not_hide_the_dissent() -> None:
-    ended = held_apart(("Yes", "Yes", "No", "Yes", "No"), lumps(), threshold=60)
-    assert ended.exit_status == 0
-    assert [m.answer for m in ended.outcome.minority] == ["No", "No"]
-
-
-def test_an_analyst_that_renames_labels_changes_nobodys_mind() -> None:
-    labels = iter(f"name {n}" for n in range(1_000))
-
-    def script(seen: Seen) -> object:
-        if seen.kind == "conclude":
-            return Conclusion(group=seen.brief.label, reasoning="r", answer=seen.brief.answer)
-        of: dict[str, list[int]] = {}
-        for n, p in seen.posts.items():
-            of.setdefault(p.answer, []).append(n)
-        groups = tuple(AnswerGroup(label=next(labels), posts=tuple(posts)) for posts in of.values())
-        return Comparison(groups=groups, approach=50, priority=50)
-
-    ended = held_apart(("Yes", "No", "Yes"), script)
-    assert ended.outcome.flips_without_evidence == 0
-    assert not any((ended.outcome.changed or {}).values())
 
 
 LONG = "Keep the garden. It teaches children where food comes from, and it costs little"
@@ -126,14 +86,6 @@ def test_a_wording_that_says_something_else_is_signed_by_nobody(text: str) -> No
     assert ended.untruths() == []
     assert ended.exit_status != 0
     assert not any(stands in ("signed", "reserved") for stands in ended.stands.values())
-
-
-@pytest.mark.parametrize("words", ["All three agree: keep the garden", "Unanimously: keep the garden"])
-def test_a_wording_that_counts_wrongly_is_not_the_answer(words: str) -> None:
-    panel = [member(LONG, also=(words,)), member(f"{LONG}!", also=(words,)), member("Sell the garden")]
-    analyst = Analyst(meaning(keep=(LONG, f"{LONG}!")), lambda brief: words)
-    ended = run(Play({"threshold": 60}), panel, analyst)
-    assert ended.exit_status != 0 or ended.outcome.answer != words
 
 
 # ---------------------------------------------------------------- answers that are none
@@ -206,26 +158,6 @@ def test_the_order_of_the_two_sentences_tells_nothing() -> None:
     assert {first for _, first in places} == {True, False}
 
 
-@pytest.mark.parametrize("length", [500, 1_990])
-def test_an_answer_of_many_characters_is_signed_as_it_is_or_not_at_all(length: int) -> None:
-    text = "Keep the garden " + "for the children " * (length // 18)
-    panel = [member(says(text.strip(), confidence=0.95)), member("Yes", also=(text.strip(),)), member("Sell it")]
-    ended = run(Play({"threshold": 60}), panel, Analyst(meaning(keep=(text.strip(), "Yes"))))
-    assert ended.untruths() == []
-
-
-# ---------------------------------------------------------------- limits
-
-
-@pytest.mark.parametrize("calls", range(14, 32))
-def test_a_budget_that_ends_anywhere_agrees_nobody(calls: int) -> None:
-    panel = [member(says("Keep it", confidence=0.9)), member("Yes", also=("Keep it",)), member("Sell it")]
-    analyst = Analyst(meaning(keep=("Keep it", "Yes")))
-    ended = run(Play({"threshold": 90}, budget=Budget(calls=calls)), panel, analyst)
-    assert ended.untruths() == []
-    assert ended.exit_status != 0
-
-
 # ---------------------------------------------------------------- whatever comes
 
 WORDS = ("Canary", "Canary now", "Canary, if tested", "Big-bang", "Not canary", "C++", "C#", ".")
@@ -280,3 +212,100 @@ def test_whatever_comes_nothing_untrue_is_said(first: int) -> None:
         assert ended.untruths() == [], f"seed {seed}"
         binds = [signed["binds"] for signed in ended.play.bodies("signature")]
         assert len(binds) == len(set(binds)), f"seed {seed}: somebody was asked twice for the same"
+
+
+# ---------------------------------------------------------------- honest panels
+
+
+def agreed(ended: Ended) -> Ended:
+    """It ends with exit status 0, and what it says is so."""
+    assert ended.untruths() == []
+    assert ended.better_said() == []
+    assert (ended.reason, ended.exit_status) == ("threshold", 0)
+    return ended
+
+
+UNANIMOUS = {
+    "languages": ("Ja", "Yes", "Oui", "दिल्ली", "Do not close the garden"),
+    "long": (
+        "Start with one server. Add a second one when the first is half full",
+        "One server now. A second one at half load",
+        "Begin on a single machine. Grow at 50 % load",
+    ),
+}
+
+
+@pytest.mark.parametrize("words", UNANIMOUS.values(), ids=UNANIMOUS)
+def test_a_panel_that_says_the_same_in_other_words_agrees_in_its_first_round(words: tuple[str, ...]) -> None:
+    wording = "Start with one server, and add a second one at half load"
+    panel = [member(w, also=(*words, wording)) for w in words]
+    analyst = Analyst(meaning(same=words), lambda brief: wording if "server" in brief.answer else brief.answer)
+    ended = agreed(run(Play(panel=len(words)), panel, analyst))
+    assert len(ended.play.result.rounds) == 1
+    assert ended.outcome.minority == ()
+    assert ended.outcome.agree == len(words)
+
+
+def test_what_is_refused_is_worded_anew_and_signed() -> None:
+    """The first sentence promises too much for two of three; they quote the clause, and the second leaves it out."""
+    wide, narrow = "Keep the garden, and double it", "Keep the garden"
+    panel = [
+        member(says(wide, confidence=0.9), also=(narrow,)),
+        member("The garden should stay.", also=(narrow,)),
+        member("Yes", also=(narrow,)),
+    ]
+    told: list[tuple[str, ...]] = []
+
+    def words(brief: Any) -> str:
+        told.append(brief.differs)
+        return narrow
+
+    ended = agreed(run(Play(), panel, Analyst(lambda a: "keep", words)))
+    assert ended.outcome.answer == narrow
+    assert told == [(wide,)] or told == [(wide, wide)]
+    assert set(ended.stands.values()) == {"signed"}
+
+
+def test_long_answers_in_a_script_of_many_tokens_are_signed() -> None:
+    keep, hold, sell = ((words * 250)[:1_000] for words in ("庭を残す", "庭を保つ", "庭を売る"))
+    panel = [member(says(keep, confidence=0.9), also=(keep, hold)), member(hold, also=(keep, hold)), member(sell)]
+    agreed(run(Play({"threshold": 60}), panel, Analyst(meaning(same=(keep, hold)))))
+
+
+HELD = ("Keep", "Sell", "Rent")
+WORDINGS = ("it", "the garden", "it now. And the shed too", "the garden as it is")
+
+
+def honest(seed: int) -> tuple[Ended, str]:
+    """A session of honest seats and an honest analyst, and the answer that it must end with; empty: none."""
+    dice = random.Random(seed)
+    seats, threshold = dice.randint(2, 6), dice.choice([60, 70, 90])
+    holds = dice.choices(HELD, [5, 1, 1], k=seats)
+    weight = [dice.choice([1.0, 1.0, 1.0, 2.0]) for _ in holds]
+    there = [dice.random() > 0.1 for _ in holds]
+    panel = [
+        member(
+            says(f"{held} {dice.choice(WORDINGS)}", confidence=dice.choice([0.5, 0.7, 0.9])) if here else Silent.FAILS,
+            also=[f"{held} {w}" for w in (*WORDINGS, "all of it")],
+        )
+        for held, here in zip(holds, there, strict=True)
+    ]
+    analyst = Analyst(lambda answer: answer.split()[0], lambda brief: f"{brief.answer.split()[0]} all of it")
+    play = Play({"threshold": threshold}, panel=seats, seats=weighted(*weight), there=workers(seats), seed=seed)
+    heard = [(h, w) for h, w, here in zip(holds, weight, there, strict=True) if here]
+    wanted = threshold / 100 * sum(w for _, w in heard) - 1e-9
+    agreed_on = [
+        held
+        for held in HELD
+        if 2 * sum(h == held for h, _ in heard) > seats and sum(w for h, w in heard if h == held) >= wanted
+    ]
+    return run(play, panel, analyst), agreed_on[0] if agreed_on else ""
+
+
+@pytest.mark.parametrize("first", range(0, 100, 10))
+def test_honest_panels_agree_where_enough_hold_the_same_and_only_there(first: int) -> None:
+    for seed in range(first, first + 10):
+        ended, answer = honest(seed)
+        assert ended.untruths() == [], f"seed {seed}"
+        assert (ended.exit_status == 0) == bool(answer), f"seed {seed}: {ended.reason}"
+        assert not answer or ended.outcome.answer.startswith(answer), f"seed {seed}"

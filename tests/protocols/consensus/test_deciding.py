@@ -14,7 +14,7 @@ from parley.coordinator.machine import Illegal
 from parley.coordinator.signals.counting import count
 from parley.schemas import log
 from parley.schemas.protocols.consensus import BallotBrief, Outcome, Position
-from parley.schemas.session import Budget, Seat
+from parley.schemas.session import Seat
 from parley.schemas.voting import (
     RULES,
     ApprovalBallot,
@@ -274,20 +274,6 @@ def test_the_debate_ends_before_the_ballots() -> None:
     agreed = Play({"decide": "borda"})
     agreed.answers("tea", "tea", "tea")
     assert agreed.result.stop.certificate["debate"] == "threshold" and outcome(agreed).answer == "tea"
-
-
-def test_ballots_that_do_not_fit_the_budget_end_the_session() -> None:
-    """The time is over before the last ballot: what came is posted, and nothing is counted."""
-    play = debated("borda", *TEA, budget=Budget(seconds=60))
-    play.reply("panelist_1", ballot(play, "panelist_1", TEA))
-    play.event(log.Hurried(author="ann"))
-    assert play.result.stop.reason == "answered_now"
-    assert [decode(p.body, Cast).seat for p in play.posts("ballot")] == ["panelist_1"]
-    now = Play({"decide": "majority"}, budget=Budget(seconds=60))
-    now.reply("panelist_1", says("tea"))
-    now.reply("panelist_2", says("tea"))
-    now.event(log.Hurried(author="ann"))
-    assert (now.result.stop.reason, outcome(now).answer) == ("decided", "tea"), "counting asks nobody"
 
 
 @pytest.mark.parametrize(

@@ -95,15 +95,10 @@ def test_a_number_that_may_be_read_in_two_ways_is_named(answer: str, told: str) 
     assert f"{answer} may be read as {told}" in shown.card(play).weak
 
 
-def test_a_tie_has_no_answer_and_both_stand() -> None:
-    card = shown.card(tie())
-    assert card.lines[0].text == "No answer."
-    assert card.behind.startswith("2 hold “tea”, 2 hold “coffee”")
-
-
 def test_a_least_value_that_was_not_met_is_named_as_what_kept_them_apart() -> None:
     play = Play({"round_limit": 1, "least": {"priority": 50, "approach": 70}})
     play.round(76.0, "tea", "tea", "tea")
+    assert play.posts("put") == [] and play.certificate["least"]["approach"] == {"value": 40, "least": 70}
     card = shown.card(play)
     low = "approach 40 is below the least value of 70, priority 40 is below the least value of 50"
     assert card.open == low == card.weak[0]

@@ -1,10 +1,6 @@
 """A panelist looks things up before it answers: what tools returned is quoted, checked, shown, and replayed."""
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,7 +9,7 @@ import pytest
 from parley.agents.context import Shown
 from parley.agents.looking.calculator_server import compute
 from parley.agents.model.base import Completion
-from parley.agents.tools.allow import LOOKING, AllowList, load, parse
+from parley.agents.tools.allow import LOOKING, AllowList, load
 from parley.agents.worker_model import WorkerModel
 from parley.coordinator import briefing
 from parley.coordinator.table import Inadmissible
@@ -26,10 +22,8 @@ from parley.schemas.turn import Caps, Work
 from parley.schemas.wire import InvalidValue
 from tests.llm.support import asked
 from tests.protocols.consensus.play import Play, document, says
-from tests.support import npm
 from tests.tools.support import Scripted, use
 
-SEARCH = ("mcp-searxng", "2.4.0")
 FOUND = LookUpResult(server="web", tool="search", arguments='{"query": "bridge"}', text="The bridge opened in 1869.")
 QUOTE = Citation(document=FOUND.name, quote="opened in 1869")
 NOTE = document("notes/bridge.md", "The bridge was built in ten years.\nIt opened in May.")
@@ -123,7 +117,6 @@ async def look(model: Scripted, shown: Shown, tools: AllowList | None = None) ->
     [
         ("calculator", "calculate", {"expression": "1859 + 10"}, "1859 + 10 = 1869"),
         ("files", "search", {"pattern": "May"}, "It opened in May."),
-        ("files", "read_file", {"path": "notes/bridge.md", "lines": 1}, "built in ten years"),
     ],
 )
 async def test_a_tool_that_ships_gives_a_document_that_the_answer_quotes(
@@ -185,50 +178,3 @@ def test_arithmetic_is_exact_where_it_can_be(expression: str, value: str) -> Non
 def test_what_is_no_arithmetic_or_has_no_value_is_refused_in_words(expression: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         compute(expression)
-
-
-# ---------------------------------------------------------------- a search server of others
-
-
-class _SearXNG(BaseHTTPRequestHandler):
-    """A search engine that knows one page."""
-
-    def do_GET(self) -> None:
-        page = {"title": "Bridge", "url": "https://example.org/bridge", "content": FOUND.text, "score": 1.0}
-        body = json.dumps({"query": "bridge", "results": [page], "number_of_results": 1}).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Says nothing."""
-
-
-@pytest.fixture
-def engine() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _SearXNG)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-@pytest.mark.slow
-async def test_a_search_server_of_others_finds_what_is_quoted(engine: str) -> None:
-    package = npm.package(*SEARCH)
-    scripts = json.loads((package / "node_modules" / SEARCH[0] / "package.json").read_text())["bin"]
-    script = package / "node_modules" / SEARCH[0] / Path(next(iter(scripts.values())))
-    tool = "searxng_web_search"
-    server = {
-        "command": [str(npm.node()), str(script)], "env": {"SEARXNG_URL": engine}, "timeout_s": 30,
-        "tools": {tool: {"text": ["query"], "reads": True}},
-    }  # fmt: skip
-    tools = parse({"servers": {"web": server}}, "test")
-    model = Scripted(use((tool, {"query": "bridge"}), server="web"), {"outcome": "done"}, position("web", QUOTE.quote))
-    done = await look(model, turn(2), tools)
-    (found,) = done.found
-    assert FOUND.text in found.text and done.body.citations == (Citation(document=found.name, quote=QUOTE.quote),)

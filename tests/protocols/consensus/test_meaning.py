@@ -2,7 +2,7 @@
 
 import pytest
 
-from parley.coordinator.protocols.consensus.score import facts, weighted_median
+from parley.coordinator.protocols.consensus.score import facts
 from parley.schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison, ConcludeBrief, MovingArgument
 from parley.schemas.wire import decode
 from tests.client import shown
@@ -77,17 +77,6 @@ def test_the_score_follows_from_the_groups() -> None:
         {"label": "Kaunas", "seats": ["panelist_2"], "weight": 1.0},
     ]
     assert play.phase == "revising"  # the most that a divided panel can come to is no agreement
-
-
-@pytest.mark.parametrize(
-    ("values", "weights", "median"),
-    [
-        ([0.8, 0.82, 0.1], [1, 1, 1], 0.8), ([0.8, 0.6], [1, 1], 0.7), ([0.8, 0.6], [1, 3], 0.6), ([0.5], [2], 0.5),
-        ([0.2, 0.4, 0.9], [1, 1, 2], 0.65),
-    ],
-)  # fmt: skip
-def test_the_median_by_weight(values: list[float], weights: list[float], median: float) -> None:
-    assert weighted_median(values, weights) == pytest.approx(median)
 
 
 def test_who_says_that_it_kept_its_answer_is_not_said_to_have_changed_it() -> None:

@@ -20,12 +20,13 @@ def brief(play: Play, seat: str) -> PanelBrief:
 
 
 def test_round_1_is_independent() -> None:
-    """Round 1: All models give independent answers."""
-    play = Play()
+    """Round 1: All models give independent answers. Iteration: from 1; there is no status before an evaluation."""
+    play = Play({"styles": {"*": "none"}})
     assert {(t.kind, t.round, t.sees, t.own, t.stream) for t in play.turns().values()} == {
         ("answer", 1, (), None, False)
     }
     assert list(play.turns()) == ["panelist_1", "panelist_2", "panelist_3"]
+    assert brief(play, "panelist_2") == PanelBrief(iteration=1, round_limit=5)
 
 
 def test_no_answer_can_be_read_before_all_are_in() -> None:
@@ -40,61 +41,54 @@ def test_no_answer_can_be_read_before_all_are_in() -> None:
 
 
 def test_evaluation_after_each_round() -> None:
-    """Consensus evaluation after each round."""
+    """Consensus evaluation after each round. Coordinator monitors consensus evolution."""
     play = Play()
+    trend: list[float] = []
     for n in (1, 2, 3):
         play.answers(f"Vilnius, {n}", "Kaunas", "Riga")
         assert list(play.turns()) == ["analyst"]
         assert (play.turn("analyst").ask.kind, play.turn("analyst").ask.round) == ("compare", n)
         play.score(20.0 + 10 * n)
-        assert play.last("assessment")["score"] == 20 + 10 * n
+        trend.append(20 + 10 * n)
+        assert (play.last("assessment")["score"], play.last("assessment")["trend"]) == (trend[-1], trend)
 
 
 def test_early_exit() -> None:
-    """Early exit if high consensus (e.g., "Vilnius is Lithuania's capital"): equal words need no analyst."""
+    """Early exit if high consensus (e.g., "Vilnius is Lithuania's capital"): equal words need no analyst.
+    Consensus: 98% - Result: Early exit, no iteration needed."""
     play = Play()
-    play.answers("Vilnius", "Vilnius", "Vilnius")
-    assert play.result.stop.reason == "threshold"
-    assert len(play.result.rounds) == 1
-    assert play.result.stop.converged
+    play.answers("Vilnius", "Vilnius.", "vilnius")
+    assert (play.result.stop.reason, play.result.stop.converged, len(play.result.rounds)) == ("threshold", True, 1)
+    assert [s["stands"] for s in play.outcome["signatures"]] == ["said"] * 3
+    assert play.last("assessment")["source"] == "same_words" and play.result.usage.turns == 3
+    assert (play.outcome["answer"], play.outcome["minority"]) == ("Vilnius", [])
 
 
 def test_round_2_shows_all_responses() -> None:
-    """Round 2+: All models see ALL responses from others."""
+    """Round 2+: All models see ALL responses from others. Full Visibility: Each model sees all other models' current
+    positions - that of a seat that missed is its last."""
     play = Play()
     play.round(45, "Vilnius", "Kaunas", "Riga")
     posts = {p.seat: p.n for p in play.posts("position")}
     for seat, ask in play.turns().items():
-        assert ask.kind == "revise"
+        assert ask.kind == "revise" and ask.stream
         assert set(ask.sees) == {n for other, n in posts.items() if other != seat}
         assert ask.own == posts[seat]
+    play.round(50, "Vilnius", "Kaunas", None)
+    latest = {p.seat: p.n for p in play.posts("position")}
+    assert latest["panelist_3"] == posts["panelist_3"] < latest["panelist_1"]
+    assert set(play.turn("panelist_1").ask.sees) == {latest["panelist_2"], latest["panelist_3"]}
 
 
 def test_up_to_5_rounds() -> None:
-    """Iterative refinement - up to 5 rounds."""
-    play = Play()
-    for score in (5, 10, 20, 30, 40):
-        play.round(score, "Vilnius", "Kaunas", "Riga")
-    assert play.stop["reason"] == "round_limit"
-    assert play.stop["certificate"]["round"] == 5
-
-
-def test_positions_can_be_updated() -> None:
-    """Models can update positions based on arguments."""
-    play = Play()
-    play.round(45, "Vilnius", "Kaunas", "Vilnius")
-    play.round(60, "Vilnius", says("Vilnius", **ADOPTS), "Vilnius")
-    posts = {p.seat: p.n for p in play.posts("position") if p.round == 2}
-    assert play.session.inner.held == posts
-    assert play.last("assessment")["changes"]["panelist_2"] == "adopted"
-
-
-def test_the_evolution_of_consensus_is_monitored() -> None:
-    """Coordinator monitors consensus evolution."""
-    play = Play()
-    for score in (20, 28, 36):
-        play.round(score, "Vilnius", "Kaunas", "Riga")
-    assert [r["trend"] for r in map(_body, play.posts("assessment"))] == [[20], [20, 28], [20, 28, 36]]
+    """Iterative refinement - up to 5 rounds. Configurable max iterations (default: 5)."""
+    for settings, scores in (({}, (5, 10, 20, 30, 40)), ({"round_limit": 1}, (30,))):
+        play = Play(settings)
+        for score in scores:
+            assert not play.posts("stop")
+            play.round(score, "Vilnius", "Kaunas", "Riga")
+        assert (play.stop["reason"], play.certificate["round"]) == ("round_limit", len(scores))
+        assert play.certificate["round_limit"] == len(scores)
 
 
 def test_synthesis_comes_last() -> None:
@@ -113,15 +107,6 @@ def test_synthesis_comes_last() -> None:
 # ---------------------------------------------------------------- 1. IterativeDebateOrchestrator
 
 
-def test_default_max_iterations() -> None:
-    """Configurable max iterations (default: 5)."""
-    assert Settings().round_limit == 5
-    play = Play({"round_limit": 1})
-    play.round(30, "Vilnius", "Kaunas", "Riga")
-    assert play.stop["reason"] == "round_limit"
-    assert play.stop["certificate"]["round_limit"] == 1
-
-
 def test_default_threshold() -> None:
     """Configurable consensus threshold (default: 90%): from there on an answer is put, and as many must sign it."""
     assert Settings().threshold == 90
@@ -136,26 +121,18 @@ def test_default_threshold() -> None:
 
 
 def test_stuck() -> None:
-    """Stuck detection (no progress after 3 rounds)."""
-    play = Play()
-    for score in (20, 20.5, 21):
-        assert not play.posts("stop")
-        play.round(score, "Vilnius", "Kaunas", "Riga")
-    assert play.stop["reason"] == "stuck"
-    assert not play.stop["converged"]
+    """Stuck detection (no progress after 3 rounds): progress made before them does not count."""
+    for scores in ((20, 20.5, 21), (5, 35, 35, 35)):
+        play = Play()
+        for score in scores:
+            assert not play.posts("stop")
+            play.round(score, "Vilnius", "Kaunas", "Riga")
+        assert (play.stop["reason"], play.stop["converged"]) == ("stuck", False)
+        assert play.certificate["trend"] == list(scores)
     moving = Play()
     for score in (20, 21.5, 20):
         moving.round(score, "Vilnius", "Kaunas", "Riga")
     assert not moving.posts("stop")
-
-
-def test_stuck_looks_at_the_last_rounds_only() -> None:
-    """Stuck detection (no progress after 3 rounds): progress made before them does not count."""
-    play = Play()
-    for score in (5, 35, 35, 35):
-        play.round(score, "Vilnius", "Kaunas", "Riga")
-    assert play.stop["reason"] == "stuck"
-    assert play.stop["certificate"]["trend"] == [5, 35, 35, 35]
 
 
 # ---------------------------------------------------------------- 2. ConsensusAnalyzer
@@ -182,14 +159,6 @@ def test_the_analyst_sees_question_and_positions() -> None:
     assert sorted(ask.sees) == [p.n for p in play.posts("position")]
     assert [w.post for w in shown.positions] == list(ask.sees)
     assert (shown.iteration, shown.round_limit) == (1, 5)
-
-
-def test_disagreements_are_identified() -> None:
-    """Identifies specific disagreements."""
-    play = Play()
-    play.answers("Vilnius", "Kaunas", "Riga")
-    play.score(45, "which city", "which country")
-    assert play.last("assessment")["key_disagreements"] == ["which city", "which country"]
 
 
 @pytest.mark.parametrize(
@@ -220,50 +189,23 @@ def test_fallback() -> None:
 # ---------------------------------------------------------------- 3. DebateMemory
 
 
-def played() -> Play:
+def test_what_a_debate_is_remembered_by() -> None:
+    """All responses from each iteration; consensus scores over time; model position changes; convergence metrics; key
+    disagreements per round."""
     play = Play()
     play.answers("Vilnius", "Kaunas", "Vilnius")
     play.score(45, "the city")
     play.answers("Vilnius", says("Vilnius", **ADOPTS), "Vilnius")
-    return play
-
-
-def test_all_responses_are_kept() -> None:
-    """All responses from each iteration."""
-    rounds = played().result.rounds
-    assert [{seat: p["answer"] for seat, p in r["positions"].items()} for r in rounds] == [
-        {"panelist_1": "Vilnius", "panelist_2": "Kaunas", "panelist_3": "Vilnius"},
-        {"panelist_1": "Vilnius", "panelist_2": "Vilnius", "panelist_3": "Vilnius"},
-    ]
-
-
-def test_scores_are_kept() -> None:
-    """Consensus scores over time."""
-    assert [r["score"] for r in played().result.rounds] == [45, 100]
-
-
-def test_position_changes_are_kept() -> None:
-    """Model position changes."""
-    second = played().result.rounds[1]["positions"]
-    assert {seat: p["change"] for seat, p in second.items()} == {
-        "panelist_1": "kept", "panelist_2": "adopted", "panelist_3": "kept",
+    first, second = play.result.rounds
+    assert [p["answer"] for p in first["positions"].values()] == ["Vilnius", "Kaunas", "Vilnius"]
+    assert {seat: (p["answer"], p["change"]) for seat, p in second["positions"].items()} == {
+        "panelist_1": ("Vilnius", "kept"), "panelist_2": ("Vilnius", "adopted"), "panelist_3": ("Vilnius", "kept"),
     }  # fmt: skip
-    assert second["panelist_2"]["change_reason"] == "the argument convinced me"
-
-
-def test_convergence_metrics_are_kept() -> None:
-    """Convergence metrics."""
-    result = played().result
-    assert [(r["band"], r["direction"], r["source"]) for r in result.rounds] == [
-        ("none", "stable", "analyst"), ("strong", "improving", "same_words"),
+    assert second["positions"]["panelist_2"]["change_reason"] == "the argument convinced me"
+    assert [(r["score"], r["band"], r["direction"], r["source"], r["key_disagreements"]) for r in (first, second)] == [
+        (45, "none", "stable", "analyst", ["the city"]), (100, "strong", "improving", "same_words", []),
     ]  # fmt: skip
-    assert result.stop.certificate["trend"] == [45, 100]
-    assert result.stop.certificate["flips"] == 1
-
-
-def test_disagreements_are_kept() -> None:
-    """Key disagreements per round."""
-    assert [r["key_disagreements"] for r in played().result.rounds] == [["the city"], []]
+    assert (play.result.stop.certificate["trend"], play.result.stop.certificate["flips"]) == ([45, 100], 1)
 
 
 # ---------------------------------------------------------------- Process Flow
@@ -296,45 +238,32 @@ def test_final_solution() -> None:
 # ---------------------------------------------------------------- Iteration Dynamics
 
 
-def test_full_visibility() -> None:
-    """Full Visibility: Each model sees all other models' current positions - that of a seat that missed is its last."""
-    play = Play()
-    play.round(45, "Vilnius", "Kaunas", "Riga")
-    play.round(50, "Vilnius", "Kaunas", None)
-    latest = {p.seat: p.n for p in play.posts("position")}
-    assert latest["panelist_3"] < latest["panelist_1"]
-    assert set(play.turn("panelist_1").ask.sees) == {latest["panelist_2"], latest["panelist_3"]}
-
-
 @pytest.mark.parametrize(
     ("change", "answer"), [("kept", "Kaunas"), ("partly", "Kaunas until 1940, then Vilnius"), ("adopted", "Vilnius")]
 )
 def test_position_update(change: str, answer: str) -> None:
-    """Maintain position with additional justification; partially agree and modify stance; fully adopt different
-    position if convinced."""
+    """Models can update positions based on arguments. Maintain position with additional justification; partially agree
+    and modify stance; fully adopt different position if convinced."""
     play = Play()
     play.round(45, "Vilnius", "Kaunas", "Vilnius")
     reason = "" if change == "kept" else "history"
     play.round(45, "Vilnius", says(answer, change=change, change_reason=reason), "Vilnius")
     assert play.last("assessment")["changes"] == {"panelist_1": "kept", "panelist_2": change, "panelist_3": "kept"}
+    assert play.session.inner.held == {p.seat: p.n for p in play.posts("position") if p.round == 2}
 
 
 def test_decision_point() -> None:
-    """Decision Point: Continue iteration or proceed to synthesis - the moderator decides, whatever the analyst
-    thinks."""
+    """Decision Point: Continue iteration or proceed to synthesis - the moderator decides, whatever the analyst thinks.
+    Identifies specific disagreements. Assessing convergence trend: it is told those of the round before."""
     play = Play()
     play.answers("Vilnius", "Kaunas", "Riga")
-    play.score(45, comment="nothing more can be settled")
+    play.score(45, "which city", "which country", comment="nothing more can be settled")
     assert play.phase == "revising"
-    assert play.last("assessment")["comment"] == "nothing more can be settled"
-
-
-def test_factual_question() -> None:
-    """Consensus: 98% - Result: Early exit, no iteration needed."""
-    play = Play()
-    play.answers("Vilnius", "Vilnius.", "vilnius")
-    assert (len(play.result.rounds), play.result.stop.reason) == (1, "threshold")
-    assert play.result.outcome["minority"] == []
+    told = play.last("assessment")
+    assert told["comment"] == "nothing more can be settled"
+    assert told["key_disagreements"] == ["which city", "which country"]
+    play.answers("Vilnius", "Kaunas", "Riga, of old")
+    assert play.brief("analyst")["key_disagreements"] == ["which city", "which country"]
 
 
 def test_complex_question() -> None:
@@ -387,11 +316,6 @@ def test_what_each_model_receives() -> None:
     assert {play.session.posts[n].seat for n in play.turn("panelist_1").ask.sees} == {"panelist_2", "panelist_3"}
 
 
-def test_round_1_has_no_status() -> None:
-    """iteration: from 1; there is no status before the first evaluation."""
-    assert brief(Play({"styles": {"*": "none"}}), "panelist_2") == PanelBrief(iteration=1, round_limit=5)
-
-
 # ---------------------------------------------------------------- Consensus Evaluation Prompt
 
 
@@ -409,19 +333,9 @@ def test_evaluation() -> None:
     play.score(28, "the city", agreements=("it is Baltic",), approach=70, priority=80)
     told = play.last("assessment")
     assert told["agreements"] == ["it is Baltic"]
-    assert told["key_disagreements"] == ["the city"]
     assert told["dimensions"] == {"facts": 0, "approach": 70, "priority": 80}
     assert told["score"] == pytest.approx(0.25 * 70 + 0.15 * 80)
     assert told["direction"] == "improving"
-
-
-def test_the_analyst_is_told_the_disagreements_of_the_round_before() -> None:
-    """Assessing convergence trend."""
-    play = Play()
-    play.answers("Vilnius", "Kaunas", "Riga")
-    play.score(45, "the city")
-    play.answers("Vilnius", "Kaunas", "Riga, of old")
-    assert decode(play.turn("analyst").ask.brief, CompareBrief).key_disagreements == ("the city",)
 
 
 # ---------------------------------------------------------------- MCP Integration: parameters of a call
@@ -447,7 +361,3 @@ def test_overrides_are_checked(given: dict[str, object], text: str) -> None:
 
 def test_a_setting_may_have_the_name_that_the_command_line_takes() -> None:
     assert Play({"consensus.threshold": 70}).entries[0].event.settings["threshold"] == 70  # type: ignore[union-attr]
-
-
-def _body(post: object) -> dict[str, object]:
-    return decode(post.body, dict[str, object])  # type: ignore[attr-defined]

@@ -85,17 +85,6 @@ def test_signatures_that_a_threshold_asks_for(panel: int, never: int, threshold:
     }  # fmt: skip
 
 
-# ---------------------------------------------------------------- what it costs
-
-
-def test_equal_answers_need_nobody() -> None:
-    play = Play()
-    play.answers("Vilnius", "Vilnius.", "vilnius")
-    assert (play.result.stop.reason, agreed(play), calls(play)) == ("threshold", True, 3)
-    assert (play.outcome["answer"], stands(play)) == ("Vilnius", ["said"] * 3)
-    assert play.last("assessment")["source"] == "same_words"
-
-
 # ---------------------------------------------------------------- lasting disagreement
 
 
@@ -138,20 +127,6 @@ def test_a_reservation_that_contradicts_what_is_signed_is_no_signature(reservati
 # ---------------------------------------------------------------- an analyst that errs
 
 
-@pytest.mark.parametrize(
-    ("answers", "stands"), [(("Canary", "Blue-green", "Big-bang"), ""), (("C++", "C#", "C++"), "C++")]
-)
-def test_what_a_seat_refuses_is_not_its_answer_whatever_an_analyst_merges(answers: list[str], stands: str) -> None:
-    play = Play(ONCE)
-    play.answers(*answers)
-    play.compare({"the same": "123"}, near=100)
-    signs(play)
-    words_anew(play, "Something else")
-    signs(play)
-    assert (play.result.stop.reason, play.outcome["answer"]) == ("round_limit", stands)
-    assert {m["answer"] for m in play.outcome["minority"]} == {*answers} - {stands}
-
-
 def test_who_parts_equal_words_is_told_the_pair_and_then_words_decide() -> None:
     play = Play()
     play.answers("C++", "C#", "C++")
@@ -191,13 +166,6 @@ def garden(**settings: Any) -> Play:
     play.answers(says("Yes", confidence=0.8), says("Yes, keep it.", confidence=0.75), "It should be kept.")
     play.compare({"Keep it": "123"}, approach=70, priority=40)
     return play
-
-
-def test_a_least_value_blocks_and_is_named_as_the_reason() -> None:
-    play = garden(least={"approach": 80}, round_limit=1)
-    assert play.posts("put") == []
-    assert (play.result.stop.reason, agreed(play)) == ("round_limit", False)
-    assert play.certificate["least"] == {"approach": {"value": 70, "least": 80}}
 
 
 # ---------------------------------------------------------------- who is not there
@@ -263,23 +231,6 @@ def test_who_takes_the_rival_quotes_what_differs() -> None:
     assert (agreed(play), stands(play)) == (True, ["said", "signed", "rival"])
 
 
-def test_nothing_is_asked_twice_of_the_same_seat_with_the_same_answer() -> None:
-    play = Play({"round_limit": 3, "stuck_rounds": 9})
-    for n in range(3):
-        play.answers(says("Vilnius", confidence=0.9), "The city of Vilnius", "Kaunas")
-        if n == 0:
-            play.compare({"Vilnius": "123"})
-            assert play.put.asked == ("panelist_2", "panelist_3")
-            signs(play, "panelist_2")
-            words_anew(play, "The capital is Vilnius")
-            signs(play, "panelist_1", "panelist_2")
-        else:
-            assert len(play.posts("put")) == 2, "what all answered for is not put again"
-    binds = [signed["binds"] for signed in play.bodies("signature")]
-    assert len(binds) == len(set(binds)) == 5
-    assert (play.result.stop.reason, agreed(play)) == ("round_limit", False)
-
-
 @pytest.mark.parametrize("other", [("Kaunas", "a", "p1"), ("Vilnius", "b", "p1"), ("Vilnius", "a", "p2")])
 def test_what_a_signature_binds(other: tuple[str, str, str]) -> None:
     assert binding(*other) != binding("Vilnius", "a", "p1") == binding(" vilnius. ", "a", "p1")
@@ -328,17 +279,3 @@ def test_what_explains_a_change_was_shown_or_bears_on_the_question(quoted: str, 
     play.round(40, held, held, "Kaunas")
     play.answers(held, held, says("Vilnius", **ADOPTS, moved_by=(cite("a.md", quoted),)))
     assert play.last("assessment")["moved"] == {"panelist_3": by}
-
-
-# ---------------------------------------------------------------- kill and replay
-
-
-def test_a_signature_that_was_delivered_twice_counts_once() -> None:
-    play = Play({"threshold": 60})
-    play.answers("Vilnius", "The city of Vilnius", "It is Vilnius")
-    play.compare({"Vilnius": "123"})
-    before = play.session.ledger.unaccounted_turns
-    play.lose("panelist_2")
-    assert play.session.ledger.unaccounted_turns == before + 1
-    play.sign_all()
-    assert (agreed(play), len(play.posts("signature")), stands(play)) == (True, 2, ["said", "signed", "signed"])

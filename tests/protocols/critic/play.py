@@ -1,7 +1,11 @@
 """A session of the critic protocol played by hand: admitted, asked, answered, without a bus."""
 
+import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from parley.coordinator.admission import admit
 from parley.coordinator.protocols import PROTOCOLS
@@ -25,6 +29,7 @@ from tests.support.play import BasePlay, tried
 CRITIC = PROTOCOLS["critic"]
 ROLES = ("answerer", "critic", "judge")
 ASKED = "Surely everybody agrees that tape is the best backup?"
+HAND = Path(__file__).parent / "hand"
 REWRITTEN = "Is tape the best medium for a backup?"
 
 
@@ -123,3 +128,19 @@ class Play(BasePlay):
         """Of the command that followed the session."""
         stop = self.result.stop
         return STOPS[stop.reason].exit_status(stop.converged)
+
+
+class Hand(Play):
+    """A session that a strong model's stand-in played by hand (hand/README.md), played again."""
+
+    def __init__(self, name: str) -> None:
+        case = json.loads((HAND / f"{name}.json").read_text(encoding="utf-8"))
+        super().__init__(question=case["question"], rewritten=False)
+        for turn in case["turns"]:
+            self.reply(turn["seat"], self._body(turn))
+            if self.phase == "rewriting":  # what it leaves out was offered back
+                self.reply(turn["seat"], self._body(turn))
+
+    def _body(self, turn: dict[str, Any]) -> object:
+        kind = self.protocol.replies[self.ask(turn["seat"]).kind]
+        return msgspec.convert({**turn["recorded"], **turn["added"]}, kind)

@@ -5,7 +5,7 @@ from typing import Any
 
 from parley.agents.models import Model
 from parley.schemas.session import Document, OpenSession
-from parley.testing.in_memory import Played, played_out
+from parley.testing.in_memory import Played
 from tests.support import simulate
 from tests.support.debater import Debater
 
@@ -23,11 +23,3 @@ def run(
     """Play a session to its end; a seat without a model of its own has the debater's."""
     request = OpenSession(question=question, protocol="critic", settings=settings, documents=tuple(documents))
     return simulate.simulate(Played(), request, dict(zip(ROLES, ROLES, strict=True)), models, default=Debater())
-
-
-async def play(
-    question: str, documents: Sequence[Document], models: Mapping[str, Model] | None = None, **settings: Any
-) -> Played:
-    """The same, inside an event loop."""
-    request = OpenSession(question=question, protocol="critic", settings=settings, documents=tuple(documents))
-    return await played_out(Played(), request, dict(zip(ROLES, ROLES, strict=True)), models, default=Debater())

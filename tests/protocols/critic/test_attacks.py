@@ -10,8 +10,7 @@ from parley.schemas import log
 from parley.schemas.protocols.critic import Judgement, Met, Rewritten
 from parley.show.view import AnswerView
 from tests.client import shown
-from tests.protocols.critic.play import ASKED, Play
-from tests.protocols.critic.test_hand import Hand
+from tests.protocols.critic.play import ASKED, Hand, Play
 
 LAST = {"min_rounds": 1, "threshold": 99}
 """What the critic says in the first round may end the debate."""
@@ -54,78 +53,9 @@ def fatal_left_open() -> Play:
     return play
 
 
-def fatal_called_a_repetition_of_a_small_one() -> Play:
-    play = opened(90)
-    play.objects("nobody can afford it")
-    for _ in range(2):
-        play.judges(0, repeats=1)
-    play.answers()
-    silent(play)
-    play.verdict()
-    return play
-
-
-def fatal_called_a_repetition_of_one_that_is_met() -> Play:
-    play = Play({**LAST, "round_limit": 3})
-    play.round("it burns", 60)
-    play.answers("Tape", 1)
-    play.objects("nobody can afford it")
-    for _ in range(2):
-        play.judges(0, 1, repeats=1)
-    play.answers("Tape", 1)
-    silent(play, 1)
-    play.verdict()
-    return play
-
-
-def _met_by(quote: str, reasoning: str = "because Tape") -> Play:
-    play = Play(LAST)
-    play.round("it burns", 20)
-    play.answers("Tape", reasoning=reasoning)
-    play.objects()
-    for _ in range(2):
-        play.reply("judge", Judgement(score=100, met=(Met(objection=1, quote=quote),)))
-    play.verdict()
-    return play
-
-
-def met_by_an_invented_sentence() -> Play:
-    return _met_by("Tape was shown not to burn in any fire")
-
-
-def met_by_a_scrap() -> Play:
-    return _met_by("because")
-
-
-def met_by_what_the_judge_did_not_accept_before() -> Play:
-    return _met_by("because Tape")
-
-
-def moderate_objections_that_add_up() -> Play:
-    play = Play({**LAST, "round_limit": 9})
-    for text in ("it burns", "it is slow", "it is dear"):
-        play.round(text, 70)
-    play.answers()
-    silent(play)
-    play.verdict()
-    return play
-
-
 def a_threshold_below_doubt() -> Play:
     play = Play({"min_rounds": 1, "threshold": 20})
     play.round("it burns", 40)
-    play.verdict()
-    return play
-
-
-def the_words_of_a_closed_objection_against_another_answer() -> Play:
-    play = Play({**LAST, "round_limit": 3})
-    play.round("it burns", 100)
-    play.answers("Paper")
-    play.objects("it burns")
-    play.judges(0)
-    play.answers("Paper")
-    silent(play)
     play.verdict()
     return play
 
@@ -142,35 +72,7 @@ def a_fatal_objection_that_mentions_the_word() -> Play:
     return play
 
 
-# ---------------------------------------------------------------- who is missing, and what was not tested
-
-
-def a_judge_that_is_missing_at_the_end() -> Play:
-    play = opened(90)
-    play.objects()
-    play.fail("judge")
-    play.verdict()
-    return play
-
-
-def an_objection_that_nobody_judged() -> Play:
-    play = Play(LAST)
-    play.answers()
-    play.objects("it burns")
-    play.fail("judge")
-    play.answers()
-    silent(play)
-    play.verdict()
-    return play
-
-
-def a_critic_that_was_never_heard() -> Play:
-    play = Play({"min_rounds": 1, "threshold": 40, "quorum": 1})
-    play.answers()
-    play.fail("critic")
-    play.verdict()
-    play.fail("critic")
-    return play
+# ---------------------------------------------------------------- what was not tested
 
 
 def a_check_that_is_wrong() -> Play:
@@ -192,26 +94,17 @@ def a_verdict_that_reverses() -> Play:
     return play
 
 
-def a_verdict_that_narrows_and_leaves_out() -> Play:
-    play = silent(opened(45))
-    for text in ("Mostly tape", "Nearly always tape"):
-        play.verdict(text, "narrows")
-        play.signs()
-        play.countersigns(1)
-    return play
-
-
 # ---------------------------------------------------------------- what the critic has not seen
 
 
-def _flipped(last: str) -> Play:
+def _flipped() -> Play:
     """What an earlier answer won; then another one, that the critic does not see."""
     play = Play({"min_rounds": 2, "threshold": 90, "quorum": 1})
     play.round("it burns", 100)
     play.answers("Paper")
     play.objects("it tears")
     play.judges(50)
-    play.answers(last, 2)
+    play.answers("Stone", 2)
     play.fail("critic")
     play.judges(100, 2)
     play.verdict()
@@ -219,18 +112,13 @@ def _flipped(last: str) -> Play:
 
 
 def an_answer_that_flips_while_the_critic_is_away() -> Play:
-    play = _flipped("Stone")
+    play = _flipped()
     play.fail("critic")
     return play
 
 
-def an_answer_that_flips_to_one_with_a_fatal_fault() -> Play:
-    play = _flipped("Stone")
-    play.countersigns(fatal="nobody can write on it")
-    return play
-
-
-def _met(quote: str) -> Play:
+def met_by_an_unrelated_sentence() -> Play:
+    quote = "Our office is painted green and has four windows"
     play = Play(LAST)
     play.round("it burns", 5)
     play.answers("Tape", reasoning=f"because Tape; {quote}")
@@ -241,14 +129,6 @@ def _met(quote: str) -> Play:
     return play
 
 
-def met_by_a_contrary_sentence() -> Play:
-    return _met("Tape burns and every copy is lost, as the objection says")
-
-
-def met_by_an_unrelated_sentence() -> Play:
-    return _met("Our office is painted green and has four windows")
-
-
 def a_judge_that_waves_everything_through() -> Play:
     play = silent(opened(100))
     play.verdict()
@@ -256,23 +136,15 @@ def a_judge_that_waves_everything_through() -> Play:
     return play
 
 
-def _small(*meets: int) -> Play:
+def a_fatal_objection_that_the_judge_calls_small_and_met() -> Play:
     """By the judge it weighs next to nothing. The critic says what it weighs."""
     play = Play(LAST)
     play.round("it burns", 94)
-    play.answers("Tape", *meets)
-    silent(play, *meets)
+    play.answers("Tape", 1)
+    silent(play, 1)
     play.verdict()
     play.countersigns(1, fatal="it burns, and no copy is left")
     return play
-
-
-def a_fatal_objection_that_the_judge_calls_small() -> Play:
-    return _small()
-
-
-def a_fatal_objection_that_the_judge_calls_small_and_met() -> Play:
-    return _small(1)
 
 
 def _hidden(first: float) -> Play:
@@ -295,15 +167,9 @@ def a_sound_objection_called_a_repetition_of_a_worthless_one() -> Play:
 
 
 ATTACKS: tuple[Callable[[], Play], ...] = (
-    fatal_left_open, fatal_called_a_repetition_of_a_small_one, fatal_called_a_repetition_of_one_that_is_met,
-    met_by_an_invented_sentence, met_by_a_scrap, met_by_what_the_judge_did_not_accept_before,
-    moderate_objections_that_add_up, a_threshold_below_doubt, the_words_of_a_closed_objection_against_another_answer,
-    a_fatal_objection_that_mentions_the_word, a_judge_that_is_missing_at_the_end, an_objection_that_nobody_judged,
-    a_critic_that_was_never_heard,
-    a_check_that_is_wrong, a_verdict_that_reverses, a_verdict_that_narrows_and_leaves_out,
-    an_answer_that_flips_while_the_critic_is_away, an_answer_that_flips_to_one_with_a_fatal_fault,
-    met_by_a_contrary_sentence, met_by_an_unrelated_sentence, a_judge_that_waves_everything_through,
-    a_fatal_objection_that_the_judge_calls_small, a_fatal_objection_that_the_judge_calls_small_and_met,
+    fatal_left_open, a_threshold_below_doubt, a_fatal_objection_that_mentions_the_word, a_check_that_is_wrong,
+    a_verdict_that_reverses, an_answer_that_flips_while_the_critic_is_away, met_by_an_unrelated_sentence,
+    a_judge_that_waves_everything_through, a_fatal_objection_that_the_judge_calls_small_and_met,
     a_sound_objection_called_a_repetition_of_a_small_one, a_sound_objection_called_a_repetition_of_a_worthless_one,
 )  # fmt: skip
 
@@ -315,12 +181,9 @@ def test_an_attack_ends_with_3(attack: Callable[[], Play], capsys: pytest.Captur
     assert not play.result.stop.converged and "Not settled: " in printed(play, capsys)
 
 
-NARROWED = ["Coffee is the best backup", "Tape, certainly not disk"]
-
-
-@pytest.mark.parametrize("text", NARROWED)
 @pytest.mark.parametrize("answered", ["no", "missing"])
-def test_what_the_answerer_does_not_sign_is_not_the_answer(text: str, answered: str) -> None:
+def test_what_the_answerer_does_not_sign_is_not_the_answer(answered: str) -> None:
+    text = "Tape, certainly not disk"
     play = silent(opened(80))
     play.verdict(text, "narrows")
     if answered == "missing":
@@ -376,8 +239,8 @@ def test_the_critic_names_objections_that_there_are() -> None:
     assert play.result.outcome["signed"] == ["answerer", "critic"], "there is no objection 9"
 
 
-@pytest.mark.parametrize("text", ["Tape is not the best", "Tape may or may not be the best; it depends"])
-def test_a_verdict_that_upholds_restates_nothing(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_verdict_that_upholds_restates_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "Tape is not the best"
     play = silent(opened(80))
     play.verdict(text, "upholds")
     play.countersigns()
@@ -465,15 +328,6 @@ def test_a_rewriting_of_another_question_is_refused_or_told(
 # ---------------------------------------------------------------- honest sessions
 
 
-def a_check_that_holds() -> Play:
-    play = Play()
-    play.answers("221 is composite")
-    play.objects(checked="13 * 17 = 221")
-    play.judges(100, check_holds=True)
-    play.verdict()
-    return play
-
-
 def a_critic_that_finds_nothing() -> Play:
     play = Play()
     """Four calls: rewriting, answer, the critic's word, verdict."""
@@ -501,7 +355,7 @@ def a_small_objection_that_stays_open() -> Play:
 
 
 def an_answer_that_changed_while_the_critic_was_away() -> Play:
-    play = _flipped("Stone")
+    play = _flipped()
     play.countersigns()
     return play
 
@@ -524,25 +378,17 @@ def a_verdict_that_is_worded_anew() -> Play:
     return play
 
 
-def a_worthless_objection() -> Play:
-    play = silent(opened(98))
-    play.ends()
-    return play
-
-
 def a_session_played_by_hand() -> Play:
     return Hand("coffee")
 
 
 HONEST: tuple[tuple[Callable[[], Play], str], ...] = (
-    (a_check_that_holds, "221 is composite"),
     (a_critic_that_finds_nothing, "Tape"),
     (a_fatal_objection_that_is_met, "Tape in a safe"),
     (a_small_objection_that_stays_open, "Tape"),
     (an_answer_that_changed_while_the_critic_was_away, "Stone"),
     (a_verdict_that_narrows, "Tape, where there is no fire"),
     (a_verdict_that_is_worded_anew, "Tape for a year"),
-    (a_worthless_objection, "Tape"),
     (a_session_played_by_hand, "Associated with lower mortality, but not shown to cause it"),
 )
 

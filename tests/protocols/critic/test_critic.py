@@ -1,4 +1,4 @@
-"""critic beyond its seed: paraphrases, agreement too early, the judge's bias, missing seats, budgets, checks."""
+"""critic beyond its seed: what is asked and said, repetitions, the judge's bias, missing seats, budgets, verdicts."""
 
 from hashlib import sha256
 from typing import Any
@@ -7,13 +7,14 @@ import pytest
 
 from parley.coordinator.admission import admit
 from parley.coordinator.machine import Inadmissible, View
+from parley.coordinator.protocols.critic.rewriting import compare_rewriting
 from parley.coordinator.protocols.critic.state import answer_first
-from parley.schemas.protocols.critic import Critique, Judgement, Met, Rewritten
+from parley.schemas.protocols.critic import Critique, Judgement, Met, Rewritten, Verdict
 from parley.schemas.session import Budget, Document, OpenSession
 from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
 from tests.client import shown
-from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, judgement, workers
+from tests.protocols.critic.play import ASKED, CRITIC, Play, answer, judgement, workers
 
 QUICK = {"min_rounds": 1}
 
@@ -32,16 +33,6 @@ def second(settings: dict[str, Any] | None = None, said: str = "Fire destroys it
     play.answers()
     play.objects(said)
     return play
-
-
-def test_a_paraphrase_is_found_by_the_judge_and_the_pair_is_shown() -> None:
-    play = second()
-    play.judges(80, repeats=1)
-    assert play.last("repeated") == {
-        "objection": "Fire destroys it", "repeats": 1, "text": "it burns", "weight": 0.2,
-    }  # fmt: skip
-    assert play.stop["reason"] == "objections_exhausted" and len(play.session.inner.profile) == 1
-    assert play.certificate["duplicates"] == [play.last("repeated")]
 
 
 def test_a_repetition_weighs_upon_what_it_repeats() -> None:
@@ -96,17 +87,6 @@ def test_what_meets_an_objection_is_quoted_and_refused_once(quote: str, error: s
     assert play.exit_status == 3 if play.phase == "done" else play.stop["reason"] == "round_limit"
 
 
-# ---------------------------------------------------------------- nothing is asked whose answer is known
-
-
-def test_a_critic_that_finds_nothing_ends_the_debate_and_nobody_judges() -> None:
-    play = Play({"min_rounds": 2})
-    play.answers()
-    play.objects()
-    assert play.phase == "concluding" and play.last("tally")["source"] == "nothing"
-    assert (play.stop["reason"], play.posts("judgement")) == ("objections_exhausted", [])
-
-
 # ---------------------------------------------------------------- judge bias
 
 
@@ -144,12 +124,15 @@ def test_the_order_is_drawn_by_seed_and_round() -> None:
 # ---------------------------------------------------------------- what a reply may name
 
 
-def test_a_judge_rules_on_the_profile_alone() -> None:
+@pytest.mark.parametrize(
+    ("ruled", "field"), [(judgement(50, 1), "met"), (Judgement(score=60, contradicts=(1,)), "contradicts")]
+)
+def test_a_judge_rules_on_the_profile_alone(ruled: Judgement, field: str) -> None:
     play = Play()
     play.answers()
     play.objects("it burns")
-    play.reply("judge", judgement(50, 1))
-    assert play.ask("judge").error == "met: there is no objection 1; the profile's numbers are none so far"
+    play.reply("judge", ruled)
+    assert play.ask("judge").error == f"{field}: there is no objection 1; the profile's numbers are none so far"
 
 
 @pytest.mark.parametrize("said", [ASKED, f"  {ASKED.lower()[:6].title()}{ASKED[6:]}\n"])
@@ -227,15 +210,6 @@ def small(tokens: int, **settings: Any) -> Play:
     return Play(caps, budget=Budget(tokens=tokens), metered=True)
 
 
-def test_the_verdict_is_held_back() -> None:
-    play = small(480)
-    play.answers()
-    play.objects("it burns")
-    assert "judge" in {t.ask.seat for t in play.session.turns.values()}, "nothing was used so far"
-    with pytest.raises(Inadmissible, match="limit 479, used or reserved 240, the next turns may take 240"):
-        small(479)
-
-
 def test_out_of_budget_the_verdict_is_still_asked() -> None:
     play = small(480)
     play.reply("answerer", answer(), Usage(input_tokens=10, calls=1))
@@ -244,36 +218,95 @@ def test_out_of_budget_the_verdict_is_still_asked() -> None:
     assert play.result.outcome["answer"] == "Tape" and not play.result.stop.converged
 
 
-@pytest.mark.parametrize(("tokens", "seat"), [(480, "judge"), (490, "answerer"), (500, "critic")])
-def test_a_seat_that_the_budget_keeps_from_another_attempt_ends_it_as_budget(tokens: int, seat: str) -> None:
-    caps = {"max_input_tokens": 100, "max_output_tokens": 20}
-    play = Play(caps, budget=Budget(tokens=tokens), metered=True, rewritten=False)
-    used = Usage(input_tokens=10, calls=1)
-    said = {"judge": Rewritten(question=REWRITTEN), "answerer": answer(), "critic": Critique(objection="x")}
-    for name, body in said.items():
-        if name == seat:
-            play.reply(name, None, used, error="model unreachable")
-            break
-        play.reply(name, body, used)
-    if seat == "critic":
-        assert play.ask("judge").kind == "verdict", "what was held back for it"
-    assert play.stop["reason"] == "budget"
-    assert f"budget.tokens: limit {tokens}" in play.certificate["what"]
-    assert play.result.status == "finished" and not play.result.stop.converged
-
-
 # ---------------------------------------------------------------- seats, documents, settings
 
 
+def test_settings_fit_each_other() -> None:
+    request = OpenSession(question="Why?", protocol="critic", settings={"min_rounds": 4, "round_limit": 3})
+    with pytest.raises(Inadmissible, match=r"critic\.min_rounds: got 4, and critic\.round_limit 3 ends"):
+        admit(CRITIC, request, workers(), 1, "client")
+
+
+# ---------------------------------------------------------------- verdicts and rewritings
+
+
+def debated(score: float = 90) -> Play:
+    """A debate of one open objection, ruled on with this score."""
+    play = Play({"round_limit": 1})
+    play.round("it burns", score)
+    return play
+
+
+def said(play: Play) -> str:
+    """What a session's result says of its verdict, in lines."""
+    card = shown.card(play)
+    return "\n".join((card.sure, *card.weak, card.open, card.dissent, shown.ended(play.result)))
+
+
+def test_a_verdict_says_what_it_does_and_what_it_assumes() -> None:
+    play = debated()
+    play.verdict("Tape, unless it gets wet", "narrows", assumptions=("The archive is kept dry.",))
+    play.signs()
+    play.countersigns()
+    got = play.result.outcome
+    assert (got["answer"], got["source"], got["ruling"]) == ("Tape, unless it gets wet", "verdict", "narrows")
+    assert got["assumptions"] == ["The archive is kept dry."]
+    assert "the verdict narrows the answer" in said(play) and "Assumes: The archive is kept dry." in said(play)
+
+
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("ruling", "error"), [("", "upholds, narrows, reverses"), ("narrows", "answer: missing; narrows says what is left")]
+)
+def test_one_without_a_ruling_or_what_it_leaves_is_refused(ruling: str, error: str) -> None:
+    play = debated()
+    play.reply("judge", Verdict(reasoning="r", ruling=ruling))
+    assert play.ask("judge").attempt == 2 and error in play.ask("judge").error
+    play.reply("judge", Verdict(reasoning="r", ruling=ruling))
+    assert play.result.outcome["source"] == "answer", "the answer stands"
+
+
+CONTRADICTIONS = [
+    (90, "Disk", "reverses", "no objection is open that weighs half or more"),
+    (20, "Tape", "reverses", "you reverse the answer and give it again"),
+    (20, "Tape", "upholds", "objection 1 is open"),
+]
+
+
+@pytest.mark.parametrize(("score", "text", "ruling", "why"), CONTRADICTIONS)
+def test_what_contradicts_the_debate_is_refused_once_and_then_shown_and_not_taken(
+    score: float, text: str, ruling: str, why: str
+) -> None:
+    play = debated(score)
+    play.verdict(text, ruling)
+    assert play.ask("judge").attempt == 2 and why in play.ask("judge").error
+    play.verdict(text, ruling)
+    got = play.result.outcome
+    assert (got["answer"], got["source"], got["departing"]) == ("Tape", "answer", text)
+    assert why in got["departs"] and "ruling" not in got
+    assert "departs from the debate and was not taken" in said(play)
+    assert "Why it was not taken: " in said(play) and "ruling:" not in said(play)
+
+
+@pytest.mark.parametrize(
+    ("asked", "rewritten", "left_out", "added"),
     [
-        ({"threshold": 101}, "critic.threshold"),
-        ({"quorum": 3}, "critic.quorum"),
-        ({"min_rounds": 4, "round_limit": 3}, "critic.min_rounds: got 4, and critic.round_limit 3 ends"),
+        ("Is tea with sugar healthy?", "Is tea healthy?", ("sugar",), ()),
+        ("We fill cylinders. Full or empty?", "A club fills cylinders; full or empty?", (), ()),
+        ("Surely everybody agrees that tape is best?", "Is tape best?", (), ()),
+        ("Don't you think tape is best?", "Is tape best?", (), ()),
+        ("Is it safe to not vent the tank?", "Is it safe to vent the tank?", ("not",), ()),
+        ("Is it safe to vent the tank?", "Is it never safe to vent the tank?", (), ("never",)),
+        ("Can 5 mg of warfarin be given?", "Can warfarin be given?", ("mg", "5"), ()),
+        ("Can warfarin be given?", "Can 10 mg of warfarin be given?", (), ("10",)),
+        ("Did Mercer write it?", "Did Mercator write it?", ("Mercer",), ()),
+        ("Soll der Verein kein Geld leihen?", "Soll der Verein Geld leihen?", ("kein",), ()),
+        ("Is disk safer than tape?", "Is tape safer than disk?", ("the order of disk and tape",), ()),
+        ("Is disk safer than tape?", "Is tape or disk safer?", (), ()),
+        ("Why did Kiel sue Bonn?", "Why did Bonn sue Kiel?", ("the order of Kiel and Bonn",), ()),
     ],
 )
-def test_settings_are_checked(settings: dict[str, Any], said: str) -> None:
-    request = OpenSession(question="Why?", protocol="critic", settings=settings)
-    with pytest.raises(Inadmissible, match=said):
-        admit(CRITIC, request, workers(), 1, "client")
+def test_what_is_left_out_and_added(
+    asked: str, rewritten: str, left_out: tuple[str, ...], added: tuple[str, ...]
+) -> None:
+    found = compare_rewriting(asked, rewritten)
+    assert (found.left_out, found.added, found.another) == (left_out, added, False)

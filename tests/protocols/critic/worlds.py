@@ -6,7 +6,6 @@ armed timer, `done` is the only sink, and every cell of the table leads to each 
 
 import dataclasses
 from collections.abc import Iterator
-from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -22,14 +21,13 @@ from parley.schemas.protocols.critic import (
     Verdict,
 )
 from parley.schemas.result import Result
-from parley.schemas.session import Budget, Document
+from parley.schemas.session import Budget
 from parley.schemas.stops import STOPS
 from parley.schemas.wire import decode
 from tests.protocols.critic.play import ASKED, CRITIC, REWRITTEN, Play, answer, judgement
 from tests.support.walk import Move, Walk, attempts, expect, key_with_posts, replies, ticks, waits_for_turns
 
 UNLIMITED = Budget()
-DOCUMENT = Document(id=sha256(b"Tape lasts.").hexdigest(), name="d.md", text="Tape lasts.")
 
 
 @dataclasses.dataclass(frozen=True)
