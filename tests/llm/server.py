@@ -3,8 +3,10 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from queue import SimpleQueue
 from typing import Any
 
 Write = Callable[[bytes], Awaitable[None]]
@@ -113,6 +115,26 @@ async def model_server(*steps: Step, look: Step | None = None) -> AsyncIterator[
         for task in tuple(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextmanager
+def served(step: Step) -> Iterator[ModelServer]:
+    """A server that answers each request so, in a thread of its own, and tells nothing of its models."""
+    started: SimpleQueue[ModelServer] = SimpleQueue()
+    over = threading.Event()
+
+    async def serve() -> None:
+        async with model_server(step, look=fails(404)) as server:
+            started.put(server)
+            await asyncio.to_thread(over.wait)
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
+    thread.start()
+    try:
+        yield started.get()
+    finally:
+        over.set()
+        thread.join()
 
 
 def _head(status: int, kind: str, headers: dict[str, str], length: int | None) -> bytes:

@@ -1,38 +1,21 @@
-"""`parley ask` with every seat on a foreign server: both protocols, in processes of their own, streamed."""
+"""`parley ask` with models: every seat on a foreign server, and mistakes, each named in its own words."""
 
+import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from parley.client.api import open_client
-from parley.client.view.shapes import PostCard
-from parley.client.view.taking import Notice
-from parley.follow import follow
-from parley.planned.local_stack import LocalParley
-from parley.schemas import log
-from parley.schemas.post import Live
-from parley.schemas.session import OpenSession
-from parley.schemas.wire import decode
-from parley.show.view import TerminalView
-from parley.stack.lease import OWNER, Lease, Stack
-from parley.stack.rows import rows_of
-from tests.llm.aimock import Aimock, aimock
+from tests.llm.aimock import aimock
 from tests.llm.debate import PANEL, QUESTION, TRIO, begun, fixtures, log_of, requests_of, tokens, variables
+from tests.llm.server import fails, model_server, says, served
+from tests.llm.support import PROSE
 from tests.parley.support import Front
 
 pytestmark = [pytest.mark.slow]
-ASK = ("ask", QUESTION, "--json")
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Aimock]:
-    """One a test: its journal is that session's."""
-    with aimock(tmp_path, fixtures(chunk_ms=2)) as found:
-        yield found
+KEY = "sk-secret-0123456789"
 
 
 def streamed(requests: list[dict[str, Any]]) -> Counter[tuple[str, bool]]:
@@ -57,59 +40,89 @@ def streamed(requests: list[dict[str, Any]]) -> Counter[tuple[str, bool]]:
     ids=["consensus", "critic"],
 )  # fmt: skip
 def test_a_session_of_each_protocol(
-    server: Aimock, tmp_path: Path, protocol: str, seats: tuple[str, ...], reason: str, kinds: dict[Any, int]
+    tmp_path: Path, protocol: str, seats: tuple[str, ...], reason: str, kinds: dict[Any, int]
 ) -> None:
     front = Front(tmp_path)
-    code, out, err = front.run(*ASK, "--protocol", protocol, env=variables(server.url))
-    assert code == 0, err
-    found = json.loads(out)
+    with aimock(tmp_path, fixtures(chunk_ms=2)) as server:
+        code, out, err = front.run("ask", QUESTION, "--json", "--protocol", protocol, env=variables(server.url))
+        assert code == 0, err
+        found = json.loads(out)
+        requests, counted = requests_of(server), begun(server, log_of(front, found["session"]))
     assert found["stop"]["reason"] == reason and found["outcome"]["answer"] == "A4"
-    requests = requests_of(server)
     assert streamed(requests) == kinds
     assert Counter(r["body"]["model"] for r in requests).keys() == set(seats)
     usage = found["usage"]
     assert usage["calls"] - usage["by_seat"].get("helper", {}).get("calls", 0) == len(requests) == sum(kinds.values())
     assert usage["input_tokens"] + usage["output_tokens"] == sum(map(tokens, requests)) and not usage["estimated"]
     assert usage["cost_usd"] == pytest.approx((usage["input_tokens"] + 3 * usage["output_tokens"]) / 1e6)
-    counted = begun(server, log_of(front, found["session"]))
-    print(f"{protocol}: {counted}")
     assert counted.late == 0
     front.assert_nothing_left()
 
 
-class Heard(TerminalView):
-    """Keeps live text and posts in the order in which they came."""
+async def test_a_mistake_is_named_and_nothing_is_started(tmp_path: Path) -> None:
+    """Exit status 2 and one line that says why, before anything starts; a key that a server repeats is masked."""
+    front = Front(tmp_path)
+    async with model_server(fails(401, f"no such key: {KEY}")) as server:
+        refusing = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "m", "LLM_BASE_URL": server.url}
+        for env, why in (
+            (
+                {"PANELIST_2_LLM_PROVIDER": "anthropic", "PANELIST_2_LLM_MODEL": "claude-sonnet-4-6"},
+                "panelist_2: provider anthropic needs a key: set ANTHROPIC_API_KEY or PANELIST_2_LLM_API_KEY",
+            ),
+            (
+                {**refusing, "LLM_API_KEY": KEY},
+                f"panelist_1: provider openai_compatible at {server.url} cannot be used: HTTP 401, no such key: ***",
+            ),
+        ):
+            code, out, err = await asyncio.to_thread(front.run, "ask", QUESTION, "--json", env=env)
+            assert code == 2 and err.startswith(f"parley: agent {why}") and len(err.splitlines()) == 1, err
+            assert f"parley: {json.loads(out)['error']['message']}" == err.rstrip("\n")
+            assert KEY not in out + err and not front.state.exists() and front.left() == []
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.order: list[Live | PostCard] = []
 
-    def cards(self, cards: Sequence[PostCard], notices: Iterable[Notice]) -> None:
-        self.order += cards
+def test_a_bad_line_of_dotenv_is_named_by_its_number_everywhere(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    (tmp_path / ".env").write_text(f"# models\n\nLLM_PROVIDER=ollama\nLLM_API_KEY {KEY}\n")
+    why = "parley: .env, line 4: this is no assignment, expected NAME=value or # a comment\n"
+    for command in (("ask", QUESTION), ("ask", QUESTION, "--dry-run"), ("up",)):
+        assert front.run(*command) == (2, "", why)
+    code, out, err = front.run("doctor")
+    assert code == 1 and out.count("missing      .env, line 4") == 1 and out.endswith("1 to mend.\n")
+    assert KEY not in out + err and front.left() == []
 
-    def live(self, live: Live) -> None:
-        self.order.append(live)
+
+async def test_what_counts_as_free_for_want_of_a_price_is_told_once(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    async with model_server(fails(400, "no")) as server:
+        env = {"LLM_BASE_URL": server.url, "LLM_MODEL": "dearest"}
+        code, _, err = await asyncio.to_thread(front.run, "ask", QUESTION, "--ephemeral", "--plain", env=env)
+        assert code == 1 and len([line for line in err.splitlines() if "no price is known" in line]) == 1
+        assert "Counted as free, since no price is known (or none is taken): panelist_1, panelist_2," in err
+        _, table, _ = await asyncio.to_thread(front.run, "ask", QUESTION, "--dry-run", env=env)
+        assert "0.0000" not in table and table.count("not known") >= 4
+        up = front.start("up", env=env)
+        try:
+            assert up.stderr is not None and up.stdout is not None
+            await asyncio.to_thread(up.stdout.readline)
+            told = await asyncio.to_thread(up.stderr.readline)
+        finally:
+            up.terminate()
+            _, more = await asyncio.to_thread(up.communicate)
+    seats = "panelist_1, panelist_2, panelist_3, analyst"
+    assert told == f"no price is known, calls count as free of charge: dearest ({seats})\n"
+    assert "no price" not in more
 
 
-@pytest.mark.serial
-async def test_text_is_live_before_its_reply_is_taken_and_never_in_the_blind_round(tmp_path: Path) -> None:
-    heard = Heard()
-    with aimock(tmp_path, fixtures(chunk_ms=20)) as server:
-        stack = Stack(agents=rows_of("consensus"), env=variables(server.url))
-        async with Lease(stack) as lease, open_client(lease.url, lease.credentials(OWNER), 30.0) as client:
-            sid = await client.open(OpenSession(question=QUESTION, protocol="consensus"))
-            await follow(LocalParley(client, lease), sid, heard, can_leave=False)
-            entries = [decode(e.encode(), log.Entry) for e in await client.log(sid)]
-    asked = {f"{e.n}-{i}": c for e in entries for i, c in enumerate(e.commands) if isinstance(c, log.Ask)}
-    texts = [x for x in heard.order if isinstance(x, Live) and x.state == "text"]
-    blind = [t for t, a in asked.items() if a.kind == "answer"]
-    assert len(blind) == 3 and not [x for x in texts if x.turn in blind], "nothing of a blind answer is shown"
-    # Those of the first turns may be over before anybody listens.
-    later = {t for t, a in asked.items() if a.kind == "revise"}
-    assert {x.turn for x in heard.order if isinstance(x, Live) and x.state == "thinking"} >= later and later
-    for turn in later:
-        mine = [i for i, x in enumerate(heard.order) if isinstance(x, Live) and x.turn == turn and x.state == "text"]
-        said = "".join(x.text for x in texts if x.turn == turn)
-        taken = next(i for i, x in enumerate(heard.order) if isinstance(x, PostCard) and x.round == 2)
-        assert len(mine) > 5 and mine[5] < taken, "it comes while the model still writes"
-        assert said.startswith("A4\nIt was measured on three printers"), said[:80]
+@pytest.mark.parametrize("protocol, turns", [("consensus", 3), ("critic", 2)])
+def test_a_model_that_answers_prose_for_ever(tmp_path: Path, protocol: str, turns: int) -> None:
+    """Each turn is asked once, with one repair, and asked again in vain; then the session fails, and says why."""
+    front = Front(tmp_path)
+    with served(says(PROSE)) as server:
+        code, out, err = front.run("ask", QUESTION, "--json", "--protocol", protocol, env=variables(server.url))
+    assert code == 1, err
+    found = json.loads(out)
+    assert (found["status"], found["stop"]["reason"]) == ("failed", "quorum")
+    assert found["usage"]["calls"] == 2 * turns
+    why = front.run("explain", found["session"])[1]
+    assert "gave no usable reply, also after a repair: there is no JSON object" in why, why
+    front.assert_nothing_left()

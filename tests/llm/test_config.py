@@ -137,11 +137,6 @@ def test_a_helper_whose_model_is_named_takes_the_rest_from_the_settings_for_ever
     assert (found["provider"], found["model"], found["api_key"].reveal()) == ("deepseek", "h", KEY)
 
 
-def test_a_provider_with_a_usual_model_needs_none() -> None:
-    found = resolve(spec("panelist"), {"LLM_PROVIDER": "zhipu", "ZAI_API_KEY": KEY})
-    assert parse(found.options, {}).model == "glm-4.7"
-
-
 def test_an_address_alone_is_a_compatible_server_that_needs_no_key() -> None:
     found = options({"LLM_BASE_URL": "http://127.0.0.1:1/v1/", "LLM_MODEL": "m", "OPENAI_API_KEY": "not-for-it"})
     assert found == {"provider": "openai_compatible", "base_url": "http://127.0.0.1:1/v1", "model": "m"}
@@ -243,9 +238,9 @@ def test_keys_come_from_files_too(tmp_path: Path) -> None:
 
 
 def test_dotenv_is_read_below_the_environment(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text(f"# c\nLLM_MODEL=file\nexport LLM_API_KEY='{KEY}'\nLLM_PROVIDER=\n")
-    found = environment(tmp_path, {"LLM_MODEL": "own"})
-    assert (found["LLM_MODEL"], found["LLM_API_KEY"]) == ("own", KEY)
+    """And as editors leave it."""
+    (tmp_path / ".env").write_bytes(b"\xef\xbb\xbfLLM_MODEL=m\r\n# c\nexport A = 'x # y' # c\r\nLLM_PROVIDER=\n")
+    assert environment(tmp_path, {"LLM_MODEL": "own"}) == {"LLM_MODEL": "own", "A": "x # y", "LLM_PROVIDER": ""}
     assert environment(tmp_path / "none", {"A": "b"}) == {"A": "b"}
 
 
@@ -253,9 +248,7 @@ def test_dotenv_is_read_below_the_environment(tmp_path: Path) -> None:
     ("data", "said"),
     [
         (b"# c\n\nLLM_MODEL=m\nLLM_API_KEY SECRET\n", "line 4: this is no assignment"),
-        (b"\n\nSECRET\n", "line 3: this is no assignment"),
         (b"A=1\nLLM_API_KEY='SECRET\n", "line 2: this is no assignment"),
-        (b"LLM_API_KEY: SECRET", "line 1: this is no assignment"),
         ("A=1".encode("utf-16"), r"is not UTF-8 text \(byte 0\)"),
         (b"A=\xe9SECRET", r"is not UTF-8 text \(byte 2\)"),
     ],
@@ -265,11 +258,6 @@ def test_what_cannot_be_read_in_dotenv_is_named_and_never_shown(tmp_path: Path, 
     with pytest.raises(ModelMisconfigured, match=rf"\.env,? {said}") as found:
         environment(tmp_path, {})
     assert KEY not in str(found.value) and "Unicode" not in str(found.value)
-
-
-def test_dotenv_as_editors_leave_it(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_bytes(b"\xef\xbb\xbfLLM_MODEL=m\r\nexport A = 'x # y' # c\r\nB=\r\n")
-    assert environment(tmp_path, {}) == {"LLM_MODEL": "m", "A": "x # y", "B": ""}
 
 
 def test_another_provider_in_the_environment_takes_nothing_of_the_files(tmp_path: Path) -> None:
@@ -284,13 +272,6 @@ def test_another_provider_in_the_environment_takes_nothing_of_the_files(tmp_path
     assert (same["LLM_MODEL"], same["LLM_API_KEY"]) == ("glm", KEY)
 
 
-def test_a_level_that_wants_no_model_and_a_farther_one_that_names_one_do_not_contradict() -> None:
-    environ = {"LLM_PROVIDER": "ollama", "LLM_MODEL": "m", "ANALYST_LLM_PROVIDER": "extractive"}
-    assert resolve(spec("analyst"), environ).model == "extractive"
-    with pytest.raises(ModelMisconfigured, match=r"^ANALYST_LLM_PROVIDER is extractive.*ANALYST_LLM_MODEL"):
-        resolve(spec("analyst"), {**environ, "ANALYST_LLM_MODEL": "m"})
-
-
 def test_the_shipped_example_names_every_variable_and_sets_none(tmp_path: Path) -> None:
     text = (ROOT / ".env.example").read_text()
     (tmp_path / ".env").write_text(text)
@@ -301,14 +282,16 @@ def test_the_shipped_example_names_every_variable_and_sets_none(tmp_path: Path) 
 
 BAD: list[tuple[dict[str, str], str]] = [
     ({"LLM_PROVIDER": "opnai", "LLM_MODEL": "m"}, "LLM_PROVIDER: provider: got 'opnai'; did you mean openai?"),
-    ({"PANELIST_LLM_PROVIDER": "deepsek"}, "PANELIST_LLM_PROVIDER: provider: got 'deepsek'; did you mean deepseek?"),
+    (
+        {"LLM_PROVIDER": "ollama", "PANELIST_LLM_PROVIDER": "extractive", "PANELIST_LLM_MODEL": "m"},
+        "^PANELIST_LLM_PROVIDER is extractive.*PANELIST_LLM_MODEL",
+    ),
     ({"LLM_PROVIDER": "openai", "LLM_MODEL": "m"}, "provider openai needs a key: set OPENAI_API_KEY or LLM_API_KEY"),
     ({"LLM_PROVIDER": "claude", "LLM_MODEL": "m"}, "provider anthropic needs a key: set ANTHROPIC_API_KEY"),
     ({"LLM_PROVIDER": "openai"}, "set LLM_MODEL"),
     ({"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "m"}, "set LLM_BASE_URL"),
     ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_API_KEY_FILE": "/k"}, "LLM_API_KEY and LLM_API_KEY_FILE are both set"),
     ({"LLM_MODEL": "m", "OPENAI_API_KEY_FILE": "/no/such"}, "OPENAI_API_KEY_FILE: .* cannot be read"),
-    ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_TEMPERATURE": "warm"}, "LLM_TEMPERATURE: got 'warm'"),
     ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_TEMPERATURE": "inf"}, "got 'inf', expected a finite number"),
     ({"LLM_MODEL": "m", "LLM_API_KEY": f"{KEY}é"}, "LLM_API_KEY: a key has printable ASCII characters"),
     ({"LLM_MODEL": "m", "LLM_API_KEY_FILE": "/dev/null"}, "LLM_API_KEY_FILE: the file that it names is"),
@@ -326,9 +309,7 @@ def test_a_mistake_is_named_with_its_variable_and_without_a_key(environ: dict[st
 URL = {"base_url": "http://h/v1", "model": "m"}
 BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"modle": "x"}, "options.modle: no such option; did you mean model?"),
-    ({"base_url": "http://h/v1"}, "options.model: which model"),
     ({"provider": "gemni", "model": "m"}, "did you mean gemini"),
-    ({**URL, "temperature": 3}, "options.temperature: got 3, allowed is 0 to 2"),
     ({**URL, "base_url": "https://api.anthropic.com/v1", "temperature": 1.5}, "allowed is 0 to 1"),
     ({**URL, "concurrency": 0}, "options.concurrency"),
     ({**URL, "structured": "xml"}, "options.structured: got 'xml', allowed are json_schema, json_object, text"),
@@ -336,10 +317,8 @@ BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({**URL, "base_url": "ftp://h"}, "options.base_url: got 'ftp://h'"),
     ({**URL, "api_key": KEY}, "keys do not belong in agent files"),
     ({**URL, "usd_per_million_input": 1}, "options.usd_per_million_output: a price is two numbers"),
-    ({**URL, "usd_per_million_input": -1}, "options.usd_per_million_input: got -1, a price is not negative"),
     ({**URL, "key_variable": "NOT_SET_HERE"}, "set NOT_SET_HERE"),
     ({**URL, "prices": "/no/such.yaml"}, "prices: /no/such.yaml cannot be read"),
-    ({"provider": "openai", "model": "m"}, "set OPENAI_API_KEY or LLM_API_KEY"),
 ]
 
 
@@ -355,8 +334,6 @@ def test_a_bad_option_is_named(given: dict[str, Any], message: str) -> None:
     [
         ("- {model: a, input: -2, output: 1}", r"row 1 \(a\): input: got -2, a price is not negative"),
         ("- {model: a, input: 1, output: .nan}", "row 1 .*output: got nan"),
-        ("- {model: a, input: 1, output: 1, cached: -2}", r"row 1 \(a\): cached: got -2, a price is not negative"),
-        ("- {model: a, input: 1}", "row 1: expected the fields model, input, output"),
         ("- {model: a, input: 1, cached: 1}", "row 1: expected the fields model, input, output, and cached if you"),
         ("a: 1", "a list of rows"),
         ("[", "is not YAML"),
@@ -399,6 +376,7 @@ def test_every_preset_makes_a_model(name: str) -> None:
 
 
 def test_what_is_known_of_a_host_is_known_of_its_address_too() -> None:
+    assert parse({"provider": "zhipu"}, {"ZAI_API_KEY": KEY}).model == "glm-4.7", "its usual model"
     found = parse({"base_url": "https://api.anthropic.com/v1/", "model": "m"}, {})
     assert found.highest_rung is Rung.TEXT and found.base_url == "https://api.anthropic.com/v1"
     assert [family_of(m, "x") for m in ("openai/gpt-5", "Qwen3:8b", "zephyr")] == ["gpt", "qwen", "x"]
@@ -419,13 +397,11 @@ def test_a_secret_shows_itself_nowhere() -> None:
     ("named", "url", "proxy"),
     [
         ({"http_proxy": "http://p:1"}, "http://model.test/v1", "http://p:1"),
-        ({"http_proxy": "p:1"}, "http://model.test/v1", "http://p:1"),
         ({"http_proxy": "http://p:1"}, "https://model.test/v1", None),
         ({"all_proxy": "http://p:1"}, "https://model.test/v1", "http://p:1"),
         ({"http_proxy": "http://p:1", "no_proxy": "model.test:81"}, "http://model.test:81/v1", None),
         ({"http_proxy": "http://p:1", "no_proxy": "model.test:81"}, "http://model.test:82/v1", "http://p:1"),
         ({"http_proxy": "http://p:1"}, "http://127.0.0.1:81/v1", None),
-        ({"http_proxy": "http://p:1"}, "http://[::1]:81/v1", None),
         ({"http_proxy": "http://p:1"}, "http://localhost:81/v1", None),
     ],
 )

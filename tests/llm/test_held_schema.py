@@ -15,11 +15,10 @@ from parley.agents.secrets import Secret
 from parley.agents.turn_kinds.blank import blank
 from parley.schemas.belief import Share
 from parley.schemas.protocols.consensus import Position
-from parley.schemas.protocols.critic import Judgement, Rewritten
 from parley.schemas.protocols.maci.messages import Blind, PlanBrief
 from parley.schemas.text import Citation
 from parley.schemas.turn import Caps
-from tests.llm.server import fails, model_server, says
+from tests.llm.server import model_server, says
 from tests.llm.support import FULL, POSITION, asked, model, silent
 from tests.protocols.consensus.simulate import document
 
@@ -31,11 +30,6 @@ REPLIES = sorted({k.reply for kit in KITS.values() for k in kit.kinds.values() i
 def properties(**more: Any) -> dict[str, Any]:
     found: dict[str, Any] = schema_of(asked(caps=CAPS, **more), bounds=True)["properties"]
     return found
-
-
-def test_only_a_document_that_is_there_can_be_named() -> None:
-    held = properties(documents=[document("a.md", "A"), document("b.md", "B")])
-    assert held["citations"]["items"]["properties"]["document"]["enum"] == ["a.md", "b.md"]
 
 
 SAID = Position(answer="A4", reasoning="r", confidence=0.5)
@@ -185,15 +179,6 @@ async def test_openai_gets_the_schema_that_its_strict_mode_takes() -> None:
     assert sent["properties"]["citations"]["items"]["properties"]["document"]["enum"] == ["d.md"]
 
 
-async def test_a_server_that_refuses_the_bounds_gets_the_schema_without() -> None:
-    refused = fails(400, "Invalid schema for response_format: 'maxLength' is not permitted")
-    async with model_server(refused, says(FULL)) as server, model(server.url) as made:
-        for _ in range(2):
-            await made.reply(asked(), silent)
-    assert [r.format for r in server.requests] == ["json_schema"] * 3
-    assert ["maxLength" in str(r.body["response_format"]) for r in server.requests] == [True, False, False]
-
-
 # -- numbers out of range by a factor
 def test_percent_is_read_where_it_is_clear() -> None:
     notes: set[str] = set()
@@ -209,16 +194,3 @@ def test_percent_is_not_guessed(p: tuple[float, float]) -> None:
     notes: set[str] = set()
     found, _ = reply_schema.parse(msgspec.json.encode(shares).decode(), Blind, notes)
     assert tuple(s.p for s in found.belief) == p and not notes, "the moderator says what is wrong with it"
-
-
-def test_a_number_of_another_range_is_not_rescaled() -> None:
-    with pytest.raises(reply_schema.Unusable, match="score"):
-        reply_schema.parse('{"score": 870}', Judgement)
-    with pytest.raises(reply_schema.Unusable):
-        reply_schema.parse('{"question": ""}', Rewritten)
-
-
-async def test_a_rescaled_reply_is_flagged() -> None:
-    async with model_server(says({**FULL, "confidence": 75})) as server, model(server.url) as made:
-        completion = await made.reply(asked(), silent)
-    assert completion.body.confidence == 0.75 and "rescaled" in completion.flags

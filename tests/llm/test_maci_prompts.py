@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -121,50 +120,51 @@ def test_a_debater_is_told_the_anchor_outside_the_fences_and_the_rest_inside() -
     assert "MARK-passage" in fenced and '"id": "p1"' in fenced and "MARK-record" in fenced
 
 
-def test_a_devils_advocate_is_told_so_and_that_its_belief_stays_its_own() -> None:
-    """The answer itself is data: it stands in the fence of the state."""
-    text, plain = argued("attack", against="Cedar"), argued()
-    assert "you are the devil's advocate" in outside(text) and "Your belief stays your own" in outside(text)
-    assert state_of(text)["all hold"] == "Cedar" and "`speaks_for`" in text
-    assert "advocate" not in plain and "all hold" not in plain
+EARLIER = Earlier(round=1, claims=("MARK-own",), reasoning="MARK-moved")
+ADVOCATE = ("you are the devil's advocate", "Your belief stays your own", "`speaks_for`")
+BROUGHT: dict[str, tuple[dict[str, Any], tuple[str, ...], dict[str, Any]]] = {
+    "an advocate": ({"kind": "attack", "against": "Cedar"}, ADVOCATE, {"all hold": "Cedar"}),
+    "who answers": ({"kind": "answer", "shared": "Ash", "answers": ("a1", "a5")}, ("a1, a5",), {"all hold": "Ash"}),
+    "merged words": (
+        {"counts_as": (CountsAs(proposed="Aspen", outcome="Ash"),)}, ("`apart`",),
+        {"your words count as": {"Aspen": "Ash"}},
+    ),
+    "what may be rebutted": (
+        {"rebuttable": (5, 9)}, ("To meet an argument head on", "`rebuts`"), {"posts that you may rebut": [5, 9]},
+    ),
+    "no disagreement": ({"quiet": True}, ("set by the moderator: ",), {}),
+    "what it said": (
+        {"earlier": (EARLIER,)}, (),
+        {"what you said before": [{"round": 1, "claims": ["MARK-own"], "reasoning": "MARK-moved"}]},
+    ),
+}  # fmt: skip
+"""What a turn may bring: what is told of it outside the fences, and in the state of the debate."""
 
 
-def test_who_answers_is_asked_for_each_argument_by_number_and_for_nothing_else() -> None:
-    brief = anchor(OUTCOMES, BELIEF, shared="Ash", answers=("a1", "a5"))
-    turn = shown("answer", brief, others=[POST, RECORD])
-    text = text_of(build(turn, boundary=edge))
-    assert "a1, a5" in outside(text) and state_of(text)["all hold"] == "Ash" and "`arguments`" not in text
-    fields = schema_of(turn, bounds=True)["properties"]
-    assert set(fields) == {"answers", "belief"} and fields["answers"]["items"]["properties"]["argument"]["enum"] == [
-        "a1",
-        "a5",
-    ]
+@pytest.mark.parametrize("case", BROUGHT)
+def test_what_a_turn_brings_is_told_and_in_no_other_turn(case: str) -> None:
+    given, words, state = BROUGHT[case]
+    text, plain = argued(**given), argued()
+    assert all(w in outside(text) and w not in plain for w in words)
+    assert state.items() <= state_of(text).items() and not state.keys() & state_of(plain).keys()
+    assert "contentiousness" in plain and (case != "no disagreement" or "contentiousness" not in text)
 
 
-def test_whose_words_were_merged_is_told_what_they_count_as() -> None:
-    turn = shown("argue", anchor(OUTCOMES, BELIEF, counts_as=(CountsAs(proposed="Aspen", outcome="Ash"),)))
-    text, fields = text_of(build(turn, boundary=edge)), schema_of(turn, bounds=True)["properties"]
-    assert state_of(text)["your words count as"] == {"Aspen": "Ash"} and "`apart`" in text
-    assert fields["apart"]["items"]["enum"] == ["Aspen"]
-    assert "Aspen" in fields["belief"]["items"]["properties"]["outcome"]["enum"]
-    assert "apart" not in argued()
+def offered(kind: str = "argue", **more: Any) -> Any:
+    """The fields that a held model may write."""
+    turn = shown(kind, anchor(OUTCOMES, BELIEF, **more), others=[POST, RECORD])
+    return schema_of(turn, bounds=True)["properties"]
 
 
-def test_a_debater_may_name_what_it_rebuts_where_there_is_something() -> None:
-    text, plain = argued(rebuttable=(5, 9)), argued()
-    assert state_of(text)["posts that you may rebut"] == [5, 9] and "posts that you may rebut" not in plain
-    assert "To meet an argument head on" in text and "head on, name" not in plain
-    assert "`rebuts`" not in plain
-
-
-def test_a_held_model_names_only_what_it_may_rebut() -> None:
-    def rebuts(**more: Any) -> Any:
-        turn = shown("argue", anchor(OUTCOMES, BELIEF, **more), others=[POST, RECORD])
-        item = schema_of(turn, bounds=True)["properties"]["arguments"]["items"]
-        return item["properties"]
-
-    assert "rebuts" not in rebuts()
-    named = rebuts(rebuttable=(5, 9))
+def test_a_held_model_can_name_only_what_is_there() -> None:
+    answers = offered("answer", shared="Ash", answers=("a1", "a5"))
+    assert set(answers) == {"answers", "belief"}
+    assert answers["answers"]["items"]["properties"]["argument"]["enum"] == ["a1", "a5"]
+    merged = offered(counts_as=(CountsAs(proposed="Aspen", outcome="Ash"),))
+    assert merged["apart"]["items"]["enum"] == ["Aspen"]
+    assert "Aspen" in merged["belief"]["items"]["properties"]["outcome"]["enum"]
+    assert "rebuts" not in offered()["arguments"]["items"]["properties"]
+    named = offered(rebuttable=(5, 9))["arguments"]["items"]["properties"]
     assert next(iter(named)) == "rebuts", "it is written before the claim"
     assert named["rebuts"]["anyOf"] == [{"type": "integer", "enum": [5, 9]}, {"type": "null"}]
 
@@ -192,21 +192,20 @@ def test_a_prompt_offers_to_abstain_only_where_the_schema_allows_it(protocol: st
         assert ("`abstains`: true only if" in text_of(build(turn))) is allowed is bool(held)
 
 
-def test_the_others_are_shown_what_an_argument_rebuts() -> None:
-    answer = msgspec.structs.replace(RECORD, rebuts=4, rebuts_id="a9")
-    brief = anchor(OUTCOMES, BELIEF)
-    text = text_of(build(shown("argue", brief, others=[POST, answer]), boundary=edge))
-    assert '"rebuts the argument": "a9"' in text and "rebuts the argument" not in argued()
-
-
-def test_a_judge_is_shown_what_a_rebuttal_rebuts_and_judges_it_as_one() -> None:
+def test_a_judge_sees_the_question_and_the_arguments_with_what_they_rebut_and_nothing_else() -> None:
     met = Rebutted(claim="MARK-met", reasons=("MARK-why",), quotes=("MARK-said",))
     items = tuple(msgspec.structs.replace(ITEM, item=n, rebuts=met) for n in (1, 2))
-    text = text_of(build(shown("crit", CritBrief(items=items), seat="judge_2"), boundary=edge))
+    text = text_of(build(shown("crit", CritBrief(items=items), seat="judge_2", question="Which tree?"), boundary=edge))
+    assert [p.split("]]")[0] for p in inside(text)[1:]] == ["question", "state of the debate"]
+    assert "contentiousness" not in text and "belief" not in text
+    assert "is a rebuttal of the one that `rebutted` shows" in outside(text)
     state = state_of(text)
-    assert [a["rebuts"] for a in state["arguments"]] == ["r1", "r1"], "it stands there once"
     assert state["rebutted"] == {"r1": {"claim": "MARK-met", "reasons": ["MARK-why"], "quotes": ["MARK-said"]}}
-    assert "is a rebuttal of the one that `rebutted` shows" in text
+    first, second = state["arguments"]
+    assert (first["item"], first["rebuts"], second["rebuts"]) == (1, "r1", "r1"), "what is rebutted stands there once"
+    assert all(f"MARK-{part}" in str(first) for part in ("claim", "reason", "quote", "around")) and "trees.md" in str(
+        first
+    )
 
 
 def test_a_judge_is_asked_of_an_advocate_alone_whether_it_speaks_against_what_all_hold() -> None:
@@ -220,42 +219,23 @@ def test_a_judge_is_asked_of_an_advocate_alone_whether_it_speaks_against_what_al
         )
 
 
-def test_where_there_is_no_disagreement_contentiousness_speaks_of_none() -> None:
-    quiet = text_of(build(shown("argue", anchor(OUTCOMES, BELIEF, cl=0.7, quiet=True)), boundary=edge))
-    assert "set by the moderator: " in quiet and "contentiousness" not in quiet
-    assert "contentiousness 0.70" in argued()
-
-
-def test_a_debater_is_shown_what_it_said_itself_and_how_it_came_to_it() -> None:
-    earlier = (Earlier(round=0, reasoning="MARK-blind"), Earlier(round=1, claims=("MARK-own",), reasoning="MARK-moved"))
-    state = next(p for p in inside(argued(earlier=earlier)) if p.startswith("state"))
-    assert "what you said before" in state and all(f"MARK-{what}" in state for what in ("blind", "own", "moved"))
-
-
-def test_a_judge_is_shown_the_document_and_what_stands_around_a_quotation() -> None:
-    source = Source(document="MARK-bark.md", around="MARK-before MARK-quote MARK-behind")
-    item = msgspec.structs.replace(ITEM, sources=(source,))
-    turn = shown("crit", CritBrief(items=(item,)), seat="judge_2", question="Which tree?")
-    state = next(p for p in inside(text_of(build(turn, boundary=edge))) if p.startswith("state"))
-    assert all(f"MARK-{what}" in state for what in ("bark.md", "before", "quote", "behind", "claim"))
-    assert state.count("MARK-quote") == 2
+def test_a_frame_is_told_in_the_blind_round_and_what_an_argument_rebuts_to_all() -> None:
+    """An asymmetric start (B.3, J)."""
+    framed, plain = (
+        text_of(build(shown("blind", BlindBrief(outcomes=OUTCOMES, frame=f), others=[POST]), boundary=edge))
+        for f in ("MARK as a forester.", "")
+    )
+    assert "begin from different points of view" in outside(framed) and "MARK as a forester." in outside(framed)
+    assert "points of view" not in plain and "{{frame}}" not in plain
+    answer = msgspec.structs.replace(RECORD, rebuts=4, rebuts_id="a9")
+    text = text_of(build(shown("argue", anchor(OUTCOMES, BELIEF), others=[POST, answer]), boundary=edge))
+    assert '"rebuts the argument": "a9"' in text and "rebuts the argument" not in argued()
 
 
 def test_what_the_gates_measured_and_labels_without_a_meaning_are_not_shown() -> None:
     fenced = "".join(inside(argued()))
     assert '"id": "a1"' in fenced and "post 2, argument, round 0" in fenced
     assert not any(name in fenced for name in ('"q"', '"crit"', '"tau_q"', '"admitted"', '"scores"', "Model"))
-
-
-def test_a_frame_is_told_outside_the_fences_and_in_the_blind_round_alone() -> None:
-    """An asymmetric start (B.3, J)."""
-    text = text_of(
-        build(shown("blind", BlindBrief(outcomes=OUTCOMES, frame="MARK as a forester."), others=[POST]), boundary=edge)
-    )
-    assert "begin from different points of view" in text and not any("MARK as" in piece for piece in inside(text))
-    assert text.count("MARK as a forester.") == 1
-    plain = text_of(build(shown("blind", BlindBrief(outcomes=OUTCOMES), others=[POST]), boundary=edge))
-    assert "points of view" not in plain and "{{frame}}" not in plain
 
 
 def test_nobody_is_asked_to_quote_where_there_are_no_passages() -> None:
@@ -274,14 +254,6 @@ def test_no_prompt_names_a_seat() -> None:
             assert seat not in text, kind
         others = [text_of(build(msgspec.structs.replace(turn, seat=s), boundary=edge)) for s in ("debater_1", "x_9")]
         assert others[0] == others[1]
-
-
-def test_a_judge_sees_the_question_and_the_arguments_and_nothing_else() -> None:
-    turn = shown("crit", CritBrief(items=(ITEM,)), seat="judge_2", question="Which tree?")
-    text = text_of(build(turn, boundary=edge))
-    assert all(f"MARK-{part}" in text for part in ("claim", "reason", "quote")) and '"item":3' in text
-    assert [p.split("]]")[0] for p in inside(text)[1:]] == ["question", "state of the debate"]
-    assert "contentiousness" not in text and "belief" not in text
 
 
 def test_hundreds_of_outcomes_fit() -> None:
@@ -316,13 +288,4 @@ async def test_debaters_and_judges_have_temperatures_of_their_own(
         (request,) = server.requests
     assert request.body["temperature"] == expected
     assert completion.body == msgspec.convert(REPLIES[kind], turn.reply)
-
-
-def test_other_kinds_leave_the_temperature_to_the_server() -> None:
-    kept: Sequence[str] = [
-        k for p, kit in KITS.items() for k, row in kit.kinds.items() if row.temperature is None and p != "maci"
-    ]
-    assert {"answer", "judge", "score"} <= set(kept)
-    assert {k: row.temperature for k, row in KITS["maci"].kinds.items() if row.temperature} == {
-        "blind": 0.7, "argue": 0.7, "attack": 0.7, "answer": 0.7, "crit": 0.3,
-    }  # fmt: skip
+    assert not any(row.temperature for p, kit in KITS.items() if p != "maci" for row in kit.kinds.values())

@@ -10,7 +10,6 @@ import pytest
 
 from parley.agents.models import ModelRefused
 from parley.agents.openai import probe
-from parley.agents.openai.options import parse
 from parley.coordinator.budget import booked, reservation
 from parley.schemas.protocols.consensus import Settings
 from parley.schemas.session import Seat
@@ -121,24 +120,10 @@ async def test_no_call_gets_more_than_the_turn_allows() -> None:
     assert server.requests[0].body["max_tokens"] == 4_500
 
 
-async def test_thoughts_that_stand_in_the_text_and_never_end_are_no_answer() -> None:
-    async with (
-        model_server(says("<think>Well, " * 50, finish="length"), says(FULL)) as server,
-        model(server.url) as made,
-    ):
-        assert (await made.reply(asked(caps=USUAL), silent)).flags == ("unpriced",)
-
-
 async def test_thoughts_that_a_server_counts_beside_the_completion_are_paid() -> None:
     details = {"total_tokens": 100 + 20 + 700, "completion_tokens_details": {"reasoning_tokens": 700}}
     async with model_server(says(FULL, details=details)) as server, model(server.url) as made:
         assert (await made.reply(asked(), silent)).usage.output_tokens == 720
-
-
-def test_the_setting() -> None:
-    given = {"base_url": "http://127.0.0.1:1/v1", "model": "m"}
-    assert parse(given, {}).reasoning_tokens == 8_000
-    assert parse(given | {"reasoning_tokens": 0}, {}).reasoning_tokens == 0
 
 
 def test_a_turn_reserves_what_its_model_may_think_at_the_price_of_output() -> None:

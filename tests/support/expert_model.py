@@ -2,13 +2,11 @@
 it is done, and approves what others did. It calls no tool and changes no file, so each task ends as a plan."""
 
 import asyncio
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from queue import SimpleQueue
 from typing import Any
 
-from tests.llm.server import ModelServer, Request, Step, fails, model_server, says
+from tests.llm.server import ModelServer, Request, Step, fails, says, served
 
 SUMMARY = "Nothing had to be changed."
 DONE: dict[str, Any] = {
@@ -51,21 +49,8 @@ def said_of(prompt: str) -> dict[str, Any] | None:
 @contextmanager
 def served_model(answer: Step) -> Iterator[str]:
     """The base URL of a server that answers each request so, from a thread of its own."""
-    urls: SimpleQueue[str] = SimpleQueue()
-    over = threading.Event()
-
-    async def serve() -> None:
-        async with model_server(answer, look=fails(404)) as server:
-            urls.put(server.url)
-            await asyncio.to_thread(over.wait)
-
-    thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
-    thread.start()
-    try:
-        yield urls.get()
-    finally:
-        over.set()
-        thread.join()
+    with served(answer) as server:
+        yield server.url
 
 
 def variables(role: str, url: str) -> dict[str, str]:

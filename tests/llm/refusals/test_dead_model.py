@@ -16,6 +16,7 @@ from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession
+from parley.schemas.turn import Usage
 from tests.llm.server import fails, goes_silent, model_server, raw, says
 from tests.llm.support import FULL, asked, model, silent
 from tests.support.engine import engine
@@ -64,8 +65,9 @@ async def test_a_worker_knows_when_its_server_is_back_and_when_it_went() -> None
         await made.reply(asked(), silent)
         assert not made.no_server
     async with model(server.url) as made:
-        with pytest.raises(ModelUnavailable):
+        with pytest.raises(ModelUnavailable, match="no connection") as found:
             await made.reply(asked(seconds=2.0), silent)
+        assert found.value.usage == Usage() and server.url.split("/")[2] not in found.value.why
         assert "no connection" in made.no_server
     async with model_server(goes_silent(), look=fails(401, "no such key")) as server, model(server.url) as made:
         await made.look()

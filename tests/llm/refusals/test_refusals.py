@@ -68,11 +68,6 @@ def assert_no_wrong_number(case: dict[str, Any], learned: Any, server: ModelServ
     assert learned.output is None or learned.output <= (most or last["max_tokens"])
 
 
-def test_the_corpus_is_large_enough() -> None:
-    named = [case for case in CASES if case.get("ends") == "named"]
-    assert len(CASES) >= 60 and len(CASES) - len(named) >= 55 and len(named) >= 5
-
-
 async def test_a_server_that_refuses_everything_is_left_after_a_bounded_number_of_requests() -> None:
     case = {"when": {"always": True}, "status": 400, "body": {"error": {"message": "no"}}}
     step = refusing(case, answer=says(FULL))

@@ -4,16 +4,14 @@ A row is a rule (tests/llm/refusals/refusing.py), a status and the words of the 
 """
 
 import asyncio
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from queue import SimpleQueue
 from typing import Any
 
 from parley.agents.openai.providers import PRESETS
 from tests.llm.debate import fixtures
 from tests.llm.refusals.refusing import refusing
-from tests.llm.server import ModelServer, Request, Step, fails, model_server, says
+from tests.llm.server import ModelServer, Request, Step, says, served
 from tests.support.expert_model import DONE, said_of
 
 Row = tuple[Mapping[str, Any], int, Any]
@@ -113,20 +111,6 @@ def step_of(name: str) -> Step:
 @contextmanager
 def twin(name: str) -> Iterator[tuple[dict[str, str], ModelServer]]:
     """(a key and a model, as a user sets them, and where this twin is; the server)."""
-    started: SimpleQueue[ModelServer] = SimpleQueue()
-    over = threading.Event()
-
-    async def serve() -> None:
-        async with model_server(step_of(name), look=fails(404)) as server:
-            started.put(server)
-            await asyncio.to_thread(over.wait)
-
-    thread = threading.Thread(target=asyncio.run, args=(serve(),), daemon=True)
-    thread.start()
-    try:
-        server = started.get()
-        keys = {variable: "a-key-that-is-long-enough" for variable in PRESETS[name].keys[:1]}
+    keys = {variable: "a-key-that-is-long-enough" for variable in PRESETS[name].keys[:1]}
+    with served(step_of(name)) as server:
         yield {"LLM_PROVIDER": name, "LLM_MODEL": "any", "LLM_BASE_URL": server.url, **keys}, server
-    finally:
-        over.set()
-        thread.join()
