@@ -3,28 +3,6 @@
 from parley.schemas.session import Document
 from tests.protocols.consensus.simulate import document
 
-RETENTION = "How long should we keep the nightly database backups?"
-RETENTION_DOCUMENTS: list[Document] = [
-    document(
-        "policy.md",
-        "# Backup retention\n\nNightly database backups must be kept for 35 days. Weekly copies go elsewhere.\n",
-        "panelist_1",
-    ),
-    document(
-        "restore-log.md",
-        "# Restores of last year\n\nThe tests of restored database backups took four hours. Two of nine requests asked "
-        "for nightly database backups that were 20 days old. Keeping nightly database backups for 14 days was "
-        "insufficient.\n",
-        "panelist_2",
-    ),
-    document(
-        "contract.md",
-        "# Contract\n\nThe contract requires that nightly database backups are kept five weeks. Payment is due in "
-        "30 days.\n",
-        "panelist_3",
-    ),
-]
-
 MONOLITH = "Should we start with a monolith or microservices for the shop?"
 MONOLITH_DOCUMENTS: list[Document] = [
     document(

@@ -64,6 +64,8 @@ def test_the_shipped_experts_are_thirteen_and_one_for_everything_else() -> None:
     assert [spec.id for spec in builtin() if spec.general] == ["generalist"]
     assert {spec.category for spec in builtin()} == {"engineering", "general", "security"}
     assert len({spec.priority for spec in builtin()}) == 14
+    reviews = {spec.id: spec.reviews.always for spec in builtin() if spec.reviews}
+    assert reviews == {"implementation-auditor": True, "qa-engineer": False, "security-architect": False}
 
 
 def test_each_file_is_named_after_its_expert_and_pinned_apart() -> None:
@@ -79,32 +81,6 @@ def test_they_warn_of_nothing_and_defer_to_one_another() -> None:
     for spec in builtin():
         assert 3 <= len(spec.domain.defers) <= 5 and set(spec.domain.defers) < set(by_id), spec.id
         assert not any(by_id[name].general for name in spec.domain.defers), spec.id
-
-
-@pytest.mark.parametrize("spec", [s for s in builtin() if not s.general], ids=lambda s: s.id)
-def test_each_says_enough_and_mostly_without_its_trigger_words(spec: ExpertSpec) -> None:
-    triggers = spec.triggers
-    assert 6 <= len(spec.domain.owns) <= 10 and 2 <= len(spec.deliberation.handoff_when) <= 4
-    assert 8 <= len(triggers.primary) <= 14 and 10 <= len(triggers.secondary) <= 20
-    assert 25 <= len(triggers.examples) <= 35 and triggers.files
-    words = [word.lower() for word in (*triggers.primary, *triggers.secondary)]
-    named = [text for text in triggers.examples if any(word in text.lower() for word in words)]
-    assert len(named) <= len(triggers.examples) / 3, named
-
-
-def test_nothing_is_said_to_be_two_experts() -> None:
-    for field in ("primary", "secondary", "examples"):
-        texts = [text.casefold() for spec in builtin() for text in getattr(spec.triggers, field)]
-        assert len(texts) == len(set(texts)), field
-    owned = [text.casefold() for spec in builtin() for text in spec.domain.owns]
-    assert len(owned) == len(set(owned))
-
-
-def test_who_reviews() -> None:
-    reviews = {spec.id: spec.reviews for spec in builtin() if spec.reviews}
-    assert set(reviews) == {"implementation-auditor", "qa-engineer", "security-architect"}
-    assert [name for name, what in reviews.items() if what.always] == ["implementation-auditor"]
-    assert all(what.of for name, what in reviews.items() if not what.always)
 
 
 def test_every_field_is_read() -> None:
@@ -147,41 +123,29 @@ def test_the_pin_is_of_what_is_said_and_not_of_how_it_is_written() -> None:
     ("text", "field", "why"),
     [
         ("a: [", "", "is not YAML"),
-        ("", "", "expected a mapping with the one key agent"),
         ("{}", "agent", "it is missing"),
         ("agent: x", "agent", "got 'x', expected a mapping of id, name, version"),
         (GOOD + GOOD, "", "the key agent stands here again, first in line 1"),
-        (altered("id: gardener", "id: gardener\n  id: plumber"), "", "line 3: the key id stands here again"),
         (altered("name: Gardener", "naem: Gardener"), "naem", "did you mean name?"),
         (altered("  name: Gardener\n", ""), "name", "it is missing"),
-        (also("zzz: 1"), "zzz", "known: category, checklist"),
         (altered("name: Gardener", 'name: Gardener\n  "\\e[2J": 1'), "'\\x1b[2J'", "no such field"),
         (altered("name: Gardener", "name: 7"), "name", "got 7, expected a text"),
-        (altered("name: Gardener", "name: ''"), "name", "got '', it must not be empty"),
         (altered("name: Gardener", f"name: {'x' * 81}"), "name", "got '81 characters', allowed are at most 80"),
         (also("version: 1.0"), "version", "got 1.0, expected a text (in quotes"),
         (altered("id: gardener", "id: The Gardener"), "id", "got 'The Gardener', wanted are 1 to 40 of a-z"),
         (altered("id: gardener", "id: stop"), "id", "nobody, reject, revise, stop mean something else"),
         (also("priority: 100"), "priority", "got 100, expected a whole number <= 99"),
-        (also("priority: yes"), "priority", "got True, expected a whole number"),
         (also("reviews: {always: 1}"), "reviews.always", "expected true or false"),
-        (also("reviews: all"), "reviews", "got 'all', expected a mapping of always"),
         (altered("[hedge, lawn]", "[]"), "triggers.primary", "at least one is needed"),
         (altered("[hedge, lawn]", "hedge"), "triggers.primary", "got 'hedge', expected a list"),
         (altered("[hedge, lawn]", "[hedge, 3]"), "triggers.primary[1]", "got 3, expected a text"),
-        (altered("[hedge, lawn]", f"[{'x' * 201}]"), "triggers.primary", "allowed are at most 200"),
         (altered("[hedge, lawn]", str(list("x" * 41))), "triggers.primary", "got '41 items', allowed are at most 40"),
-        (altered("[hedge, lawn]", f"[a], examples: {list('x' * 61)}"), "triggers.examples", "allowed are at most 60"),
-        (altered("  triggers: {primary: [hedge, lawn]}\n", ""), "triggers", "it is missing"),
         (altered("[plants]", "[plants], defers: [gardener: x]"), "domain.defers", "does not defer to itself"),
         (altered("[plants]", "[plants], defers: [a: x, b: y, a: z]"), "domain.defers", "'a' stands twice"),
         (altered("[plants]", "[plants], defers: [{a: x, b: y}]"), "domain.defers", "mappings with one entry"),
         (altered("[plants]", "[plants], defers: plumber"), "domain.defers", "got 'plumber', expected a mapping"),
         (altered("[plants]", "[plants], defers: {A B: x}"), "domain.defers", "got 'A B', it is no expert's id"),
-        (altered("[plants]", "[plants], defers: {a: 3}"), "domain.defers.a", "got 3, expected a text"),
-        (altered("grows.", f"grows{'!' * 400}"), "deliberation.claim", "allowed are at most 400"),
         (altered("grows.", "grows, confidence: {high: 2}"), "deliberation.confidence.high", "got 2.0, allowed"),
-        (altered("grows.", "grows, confidence: {low: .nan}"), "deliberation.confidence.low", "got nan, allowed"),
         (altered("grows.", "grows, confidence: {high: 0.4}"), "deliberation.confidence", "low <= medium <= high"),
     ],
 )  # fmt: skip

@@ -1,4 +1,5 @@
-"""Files of agents, of personalities and of experts with a body: read, pinned, shown, and refused by name."""
+"""Files of agents, of personalities, of experts with a body and of coding assistants: read, pinned, and refused by
+name."""
 
 import json
 from pathlib import Path
@@ -8,17 +9,20 @@ import pytest
 
 from parley.agents import experts
 from parley.agents.experts import ExpertError, markdown
-from parley.agents.protocols.competition import personas
 from parley.agents.protocols.competition.personas import PersonalityError
 from parley.agents.protocols.competition.personas import load as read_personas
 from parley.agents.protocols.competition.personas import parse as persona_of
 from parley.agents.protocols.madp.read_first import MOST, read_first
 from parley.agents.specs import AgentSpec, SpecError, load, parse
-from parley.agents.tools.allow import shipped
 from parley.agents.tools.folder import TaskFolder, archive
-from parley.schemas.expert import MAX_INSTRUCTIONS, MAX_ITEMS, pin
+from parley.bus_admin import enrol
+from parley.client.errors import BadInput
+from parley.planned.plan import plan_of
+from parley.schemas.expert import MAX_INSTRUCTIONS, MAX_ITEMS, ExpertSpec, pin
 from parley.schemas.protocols.competition.messages import Settings
 from parley.schemas.wire import encode
+from parley.settings import load as load_settings
+from parley.stack.announce import agent_of
 from tests.protocols.competition.simulate import format_named
 
 
@@ -50,12 +54,8 @@ def test_shipped_agent_files_are_good() -> None:
         ("queue: a\nroles: [panelist]\nzzz: 1", "zzz", "known: expertise, model"),
         ("queue: a\nroles: [panelst]", "roles", "'panelst'; did you mean panelist"),
         ("queue: a", "roles", "it is missing"),
-        ("queue: a\nroles: []", "roles", "at least 1"),
         ("queue: a\nroles: [panelist]\nroom: 0", "room", "got 0"),
-        ("queue: a\nroles: [panelist]\nroom: many", "room", "got 'many'"),
         ("queue: ''\nroles: [panelist]", "queue", "at least 1"),
-        ("[1, 2]", "", "mapping"),
-        ("{", "", "not YAML"),
         ("!!python/object/apply:os.system [ls]", "", "not YAML"),
     ],
 )
@@ -75,58 +75,36 @@ def test_a_file_that_is_not_there_lists_the_built_in_names() -> None:
 GOOD = "quiet:\n  name: Quiet\n  characteristics: You say little.\n"
 
 
-def test_the_five_of_the_seed_are_there_and_settings_take_them() -> None:
+def test_the_five_of_the_seed_are_there_and_settings_take_them_and_ones_own(tmp_path: Path) -> None:
     five = read_personas()
     assert list(five) == ["logical", "emotional", "data_driven", "aggressive", "diplomatic"]
+    (tmp_path / "own.yaml").write_text(GOOD, encoding="utf-8-sig")
+    assert read_personas(tmp_path / "own.yaml")["quiet"].characteristics == "You say little."
     assert all(len(p.characteristics) > 100 and "\n" not in p.characteristics for p in five.values())
     settings = Settings(format=format_named("four_stage"), personalities=five, styles={"pro_1": "logical"})
     assert settings.personalities["logical"].name == "Logical"
-
-
-def test_a_file_of_ones_own(tmp_path: Path) -> None:
-    path = tmp_path / "own.yaml"
-    path.write_text(GOOD, encoding="utf-8-sig")
-    assert read_personas(path)["quiet"].characteristics == "You say little."
 
 
 @pytest.mark.parametrize(
     ("text", "field", "why"),
     [
         ("a: [", "", "is not YAML"),
-        ("", "", "expected a mapping of names to personalities"),
         ("- a", "", "a mapping of names"),
         (GOOD + GOOD, "", "line 4: the key quiet stands here again"),
         ("A B: {}", "A B", "a name has 1 to 40 small letters"),
-        ("7: {}", "7", "a name has"),
         ("quiet: loud", "quiet", "expected a mapping with name and characteristics"),
         ("quiet: {nam: x}", "quiet.nam", "did you mean name?"),
-        ("quiet: {zzz: x}", "quiet.zzz", "known: name, characteristics"),
         ("quiet: {name: x}", "quiet.characteristics", "it is missing"),
         ("quiet: {name: 7, characteristics: x}", "quiet.name", "got 7, expected a text"),
-        ("quiet: {name: '', characteristics: x}", "quiet.name", "got ''"),
-        (f"quiet: {{name: {'x' * 81}, characteristics: x}}", "quiet.name", "80"),
         (f"quiet: {{name: x, characteristics: {'x' * 2001}}}", "quiet.characteristics", "2,000"),
         ('quiet: {name: "a\\eb", characteristics: x}', "quiet.name", "control character U+001B"),
         ("\n".join(f"p{i}: {{name: x, characteristics: x}}" for i in range(51)), "", "has 51 personalities"),
     ],
 )
-def test_what_cannot_be_used_is_named(text: str, field: str, why: str) -> None:
+def test_a_personality_that_cannot_be_used_is_named(text: str, field: str, why: str) -> None:
     with pytest.raises(PersonalityError) as refused:
         persona_of(text, "own.yaml")
     assert refused.value.field == field and why in str(refused.value) and str(refused.value).startswith("own.yaml: ")
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    latin, large = tmp_path / "latin.yaml", tmp_path / "large.yaml"
-    latin.write_bytes(b"caf\xe9: {}")
-    large.write_bytes(b"#" * (personas.MAX_BYTES + 1))
-    for path, why in (
-        (tmp_path / "none.yaml", "cannot be read: No such file"),
-        (latin, "byte 3"),
-        (large, "the limit is 200,000"),
-    ):
-        with pytest.raises(PersonalityError, match=why):
-            read_personas(path)
 
 
 PLAIN = """agent:
@@ -230,13 +208,6 @@ def test_tools_of_coding_assistants_get_the_names_of_the_list_that_ships() -> No
     assert markdown.tools_of("*") is None and markdown.tools_of(3) == 3
 
 
-def test_an_allow_list_is_narrowed_to_the_tools_that_an_expert_names() -> None:
-    allowed = shipped().only(("files.search", "run", "invented"))
-    assert {name: set(server.tools) for name, server in allowed.servers.items()} == {
-        "files": {"search"}, "commands": {"run"}
-    }  # fmt: skip
-
-
 def test_what_is_read_first_is_named_and_bounded() -> None:
     files = {"b.md": b"bee\n", "a.md": b"ay\n", "docs/c.md": b"x" * (MOST + 1), "d.py": b"d\n"}
     spec = msgspec.structs.replace(experts.read_text(PLAIN), context=("d.py", "*.md", "../e"))
@@ -265,3 +236,104 @@ def test_rules_of_the_project_are_read_first_and_the_nearest_wins(
         found = read_first(None, folder, task, mentioned)
     assert [d.name for d in found] == first, "what says the same is read once"
     assert "[cut here: 9,000 characters" in found[-1].text and len(found[-1].text) < 8_200
+
+
+# ---------------------------------------------------------------- files of coding assistants
+
+ONE = """---
+name: hedge-trimming-expert
+description: Use this agent when you need to cut, shape or plant hedges, including box, yew, and privet. It works with \
+care. Examples: <example>Context: a garden. user: 'My hedge is too high' assistant: 'I will use it' </example> \
+<example>Context: b. user: "Which yew grows fast?" assistant: "b"</example>
+tools: Glob, Read, WebFetch, Bash(git diff *), mcp__shop__buy
+model: sonnet
+color: red
+effort: max
+---
+
+Look at the roots.
+
+## Review checklist
+- Is it cut in frost?
+"""
+
+
+def read(folder: Path, text: str, name: str = "stem") -> ExpertSpec:
+    path = folder / f"{name}.md"
+    path.write_text(text)
+    return experts.load_spec(path)
+
+
+def test_a_file_whose_front_matter_is_no_yaml_becomes_an_expert(tmp_path: Path) -> None:
+    spec = read(tmp_path, ONE)
+    assert (spec.id, spec.model, spec.checklist) == ("hedge-trimming-expert", "sonnet", ("Is it cut in frost?",))
+    assert spec.triggers.primary == ("hedge trimming", "hedge", "trimming")
+    assert spec.triggers.examples == ("My hedge is too high", "Which yew grows fast?")
+    assert spec.domain.owns[0] == "cut, shape or plant hedges, including box, yew, and privet"
+    assert spec.tools == ("list_files", "read_file", "run", "read_output")
+    assert spec.instructions == "Look at the roots."
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("---\nname: x\ndescription:\n---\n", "it has no description"),
+        ("---\nname: 创意\ndescription: d\n---\n", "makes an id"),
+        ("---\nname: a\ndescription: d\n---\n" + "x" * experts.MAX_BYTES, "too large"),
+    ],
+)
+def test_what_is_no_agent_file_is_not_taken_and_says_why(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(ExpertError, match=why):
+        read(tmp_path, text, "创意")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nname: a\ndescription: " + "x" * 60_000 + "\n---\n",
+        "---\nname: a\ndescription: d\n---\n## Checklist\n" + f"- {'y' * 500}\n" * 90,
+        "---\nname: a\ndescription: 'd \x1b[31m \u202e red'\n---\n\x1b]0;title\x07body",
+        "---\nname: a\ndescription: d\ntools: [[1], 2]\nmodel: [x]\n---\n```\nopen",
+        "---\nname: human\ndescription: 'user: \"" + "z" * 390 + "\"'\ntools: " + "T," * 5_000 + "\n---\nb",
+        "---\nname: a\ndescription: &a [*a]\n---\nb".replace("[*a]", "d: e: f"),
+    ],
+    ids=range(6),
+)
+def test_hostile_files_are_bounded_and_what_is_drawn_from_them_is_shown_safely(tmp_path: Path, text: str) -> None:
+    spec = repr(read(tmp_path, text))
+    assert "\\x1b" not in spec and "\\u202e" not in spec
+
+
+FOREIGN = {
+    "reviewer.md": "---\nname: reviewer\ndescription: Reviews code.\ntools: Read, Grep, Bash\n---\nRead first.",
+    "planner.agent.md": "---\ndescription: Plans moves\ntools: ['codebase', 'fetch', 'edit/editFiles']\n---\nPlan.",
+    "Docs Writer.chatmode.md": "---\ndescription: Writes guides\ntools: ['websearch']\n---\nShort.",
+    "react.mdc": "---\ndescription: Conventions\nglobs: src/components/**/*.tsx,*.css\nalwaysApply: false\n---\nHooks.",
+    "sql.mdc": '---\ndescription:\nglobs: ["**/*.sql"]\n---\n# Rules for migrations\nEach has a way back.',
+    "types.instructions.md": '---\napplyTo: "**/*.ts"\n---\nNo any.',
+}
+
+
+def test_a_folder_of_other_tools_files_is_read_as_it_is(tmp_path: Path) -> None:
+    for name, text in FOREIGN.items():
+        (tmp_path / name).write_text(text)
+    found = {spec.id: spec for spec in experts.read_all(tmp_path)}
+    assert set(found) == {"reviewer", "planner", "docs-writer", "react", "sql", "types"}
+    assert found["planner"].tools == ("search", "read_file", "list_files", "replace_in_file", "apply_patch")
+    assert found["docs-writer"].tools == ()
+    files = {name: spec.triggers.files for name, spec in found.items() if spec.triggers.files}
+    assert files == {"react": ("src/components/*/*.tsx", "*.css"), "sql": ("*.sql",), "types": ("*.ts",)}
+    assert found["sql"].deliberation.claim == "Rules for migrations"
+    assert len(enrol.check([tmp_path])["experts"]) == 6
+
+
+def test_the_stack_serves_a_folders_experts_beside_those_that_ship(tmp_path: Path) -> None:
+    (tmp_path / "sre.agent.md").write_text("---\ndescription: Watches our services\n---\nLook.")
+    (tmp_path / "hedges.mdc").write_text("---\ndescription: Hedges\nglobs: '*.plant'\n---\nCut.")
+    rows = {r.queue: r for r in plan_of(load_settings(given={"protocol": "madp", "experts": tmp_path})).rows}
+    assert rows["expert_hedges"].spec == str(tmp_path / "hedges.mdc") and rows["expert_qa-engineer"].spec == ""
+    assert agent_of(rows["expert_sre"]).expert == experts.load_spec(tmp_path / "sre.agent.md")
+    assert not any(r.spec for r in plan_of(load_settings(given={"protocol": "consensus", "experts": tmp_path})).rows)
+    (tmp_path / "sre.md").write_text("---\nname: sre\ndescription: Another one\n---\nLook.")
+    with pytest.raises(BadInput, match=r"got 'sre', which .*sre\.agent\.md has already"):
+        _ = plan_of(load_settings(given={"protocol": "madp", "experts": tmp_path})).rows

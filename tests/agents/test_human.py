@@ -1,9 +1,8 @@
 """The model that is a person: what is shown, the form of every reply, faults in words, the clock."""
 
 import asyncio
-import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -14,7 +13,6 @@ from parley.agents.models.human import Human, clock, readable
 from parley.agents.prompts.prompting import build
 from parley.agents.prompts.task_instructions import task_instructions
 from parley.agents.protocols import KITS, kind_of
-from parley.agents.protocols.madp.kinds import STEPS
 from parley.agents.turn_kinds.blank import blank
 from parley.schemas.protocols.competition.messages import (
     Bid,
@@ -39,13 +37,12 @@ BRIEF = SpeechBrief(me=ME, stage="one", act="speech", task="open the debate", wo
 class Script:
     """A terminal at which a script types; each line is asked for by name."""
 
-    def __init__(self, lines: Iterable[str | None] = (), types: Callable[[str], str] | None = None) -> None:
+    def __init__(self, lines: Iterable[str | None] = ()) -> None:
         self.said = ""
         self.left = asyncio.Event()
         self.waits = asyncio.Event()
-        """Set when a line is wanted and none is left; a robot stops at the first fault."""
+        """Set when a line is wanted and none is left."""
         self._lines = list(lines)
-        self._types = types
 
     def say(self, *lines: str) -> None:
         self.said += "".join(f"{text}\n" for text in lines)
@@ -55,8 +52,6 @@ class Script:
 
     async def line(self, prompt: str) -> str | None:
         self.said += prompt
-        if self._types is not None and "That cannot be sent" not in self.said:
-            return self._types(self.said)
         if not self._lines:
             self.waits.set()
             await asyncio.get_running_loop().create_future()
@@ -118,16 +113,11 @@ async def test_what_was_shown_is_not_shown_again_and_the_own_team_stands_apart()
 
 
 async def test_what_does_not_fit_is_asked_again_with_the_fault_and_what_was_typed_is_kept() -> None:
-    found, said = await fills(["y", "7", "a point", "", "0.7", ""], shown(Bid))
+    found, said = await fills(["perhaps", "y", "much", "7", "a point", "", "0.7", ""], shown(Bid))
+    assert "wants: got 'perhaps', expected y or n" in said and "urgency: got 'much', expected a number" in said
     assert found == Bid(wants=True, urgency=0.7, point="a point")
     assert "That cannot be sent: urgency: got 7.0, allowed is 0 to 1" in said
     assert said.count("empty keeps it") == 3
-
-
-async def test_each_line_is_checked_as_it_is_typed() -> None:
-    found, said = await fills(["perhaps", "n", "much", "", ""], shown(Bid))
-    assert found == Bid(wants=False)
-    assert "wants: got 'perhaps', expected y or n" in said and "urgency: got 'much', expected a number" in said
 
 
 async def test_a_seat_is_chosen_on_a_line_of_its_own_and_is_no_word_of_the_speech() -> None:
@@ -177,55 +167,7 @@ async def test_an_end_from_outside_is_said(left_s: int, said: str) -> None:
     assert asyncio.all_tasks() == {asyncio.current_task()}, "no clock ticks on"
 
 
-class Robot:
-    """Types something of the wanted form at every prompt; each list gets one item."""
-
-    def __init__(self) -> None:
-        self._asked = 0
-
-    def __call__(self, said: str) -> str:
-        self._asked += 1
-        assert self._asked < 200, said[-800:]
-        prompt = said.rpartition("\n")[2].rpartition("[")[2]
-        if "words]" in prompt:
-            return "." if not prompt.rstrip().startswith("4:59, 0") else "x"
-        if re.search(r"\] \d+: $", prompt):
-            listing = said.rpartition("\n[")[0].rpartition("\n")[2]
-            first = prompt.endswith("] 1: ")
-            wanted = "a = 0.5" if "name = value" in listing else "1" if "(a number)" in listing else "x"
-            return wanted if first else ""
-        if "y or empty" in prompt:
-            return "y" if "one?" in prompt or "fill" in prompt else ""
-        options = re.search(r"\(([^,)]+)", prompt)
-        what = options[1] if options else ""
-        return {"a number": "1", "a line": "x", "JSON": "x"}.get(what, re.split(r" \| | or ", what)[0])
-
-
-ASKED_OF_MADP = {kind: step.ENDS_WITH for kind, step in STEPS.items()}
 FORMS = sorted((p, k) for p, kit in KITS.items() for k, kind in kit.kinds.items() if not kind.computed)
-
-
-@pytest.mark.parametrize(("protocol", "kind"), FORMS)
-async def test_every_kind_of_turn_has_a_form(protocol: str, kind: str) -> None:
-    """The form names every field of the reply, and what is typed reaches it: it is sent, or the struct's own rules for
-    these words (and never their form) are what is told."""
-    reply = ASKED_OF_MADP.get(kind) if protocol == "madp" else None
-    reply = reply or kind_of(protocol, kind).reply
-    script = Script(types=Robot())
-    brief = brief_of(kind, protocol)
-    replying = asyncio.create_task(Human(script).reply(shown(reply, brief, protocol=protocol, kind=kind), silent))
-    stuck = asyncio.create_task(script.waits.wait())
-    await asyncio.wait((replying, stuck), timeout=5.0, return_when=asyncio.FIRST_COMPLETED)
-    stuck.cancel()
-    replying.cancel()
-    (ended,) = await asyncio.gather(replying, return_exceptions=True)
-    assert not isinstance(ended, Exception), ended
-    sent = not isinstance(ended, BaseException)
-    fault = script.said.partition("That cannot be sent: ")[2].partition("\n")[0]
-    assert sent or fault, script.said[-800:]
-    assert "Expected" not in fault and "required field" not in fault, fault
-    for field in msgspec.structs.fields(reply):
-        assert re.search(rf"\b{field.name}\b[ :.]", script.said), field.name
 
 
 @pytest.mark.parametrize(("protocol", "kind"), FORMS)
@@ -259,6 +201,9 @@ async def test_who_signs_sees_the_sentences_beside_the_names_that_stand_for_them
     assert reply == Signature(states="second", reservation="only hot")
     assert "  first: It is coffee.\n  second: It is tea.\n  both\n  neither\n" in said
     assert "states (first or second or both or neither)" in said
+    alone = msgspec.structs.replace(brief, second=None)
+    reply, said = await fills(["second", "first", "", ""], shown(Signature, alone, kind="sign", protocol="consensus"))
+    assert reply.states == "first" and "states: got 'second', expected first or neither" in said
 
 
 BALLOTS: dict[str, tuple[list[str | None], msgspec.Struct]] = {
@@ -280,9 +225,3 @@ async def test_a_ballot_is_filled_in_by_numbers_beside_the_answers(kind: str) ->
     assert reply == wanted
     assert "number: 1\n    sentence: It is tea." in said and "number: 2\n    sentence: It is coffee." in said
     assert [f.name for f in fields_of(turn)] == list(type(wanted).__struct_fields__)
-
-
-async def test_a_second_sentence_that_is_not_put_cannot_be_chosen() -> None:
-    brief = SignBrief(yours="", first=Offered(sentence="It is tea."))
-    reply, said = await fills(["second", "first", "", ""], shown(Signature, brief, kind="sign", protocol="consensus"))
-    assert reply.states == "first" and "states: got 'second', expected first or neither" in said

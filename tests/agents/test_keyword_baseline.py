@@ -105,10 +105,6 @@ def test_a_negation_that_excludes_and_one_that_describes(text: str, wanted: str,
     assert (" ".join(found.wanted), " ".join(found.unwanted)) == (wanted, unwanted)
 
 
-def test_what_is_kept_of_a_text_is_what_it_wants() -> None:
-    assert read_prompt("do not touch the database, just fix the form").wanted_text == "fix the form"
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -118,13 +118,13 @@ async def model_server(*steps: Step, look: Step | None = None) -> AsyncIterator[
 
 
 @contextmanager
-def served(step: Step) -> Iterator[ModelServer]:
-    """A server that answers each request so, in a thread of its own, and tells nothing of its models."""
+def served(step: Step, look: Step | None) -> Iterator[ModelServer]:
+    """The same in a thread of its own."""
     started: SimpleQueue[ModelServer] = SimpleQueue()
     over = threading.Event()
 
     async def serve() -> None:
-        async with model_server(step, look=fails(404)) as server:
+        async with model_server(step, look=look) as server:
             started.put(server)
             await asyncio.to_thread(over.wait)
 

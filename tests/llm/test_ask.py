@@ -117,7 +117,7 @@ async def test_what_counts_as_free_for_want_of_a_price_is_told_once(tmp_path: Pa
 def test_a_model_that_answers_prose_for_ever(tmp_path: Path, protocol: str, turns: int) -> None:
     """Each turn is asked once, with one repair, and asked again in vain; then the session fails, and says why."""
     front = Front(tmp_path)
-    with served(says(PROSE)) as server:
+    with served(says(PROSE), fails(404)) as server:
         code, out, err = front.run("ask", QUESTION, "--json", "--protocol", protocol, env=variables(server.url))
     assert code == 1, err
     found = json.loads(out)

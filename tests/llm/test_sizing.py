@@ -120,6 +120,12 @@ async def test_no_call_gets_more_than_the_turn_allows() -> None:
     assert server.requests[0].body["max_tokens"] == 4_500
 
 
+async def test_thoughts_that_stand_in_the_text_and_never_end_are_no_answer() -> None:
+    endless = says("<think>Well, " * 50, finish="length")
+    async with model_server(endless, says(FULL)) as server, model(server.url) as made:
+        assert (await made.reply(asked(caps=USUAL), silent)).flags == ("unpriced",)
+
+
 async def test_thoughts_that_a_server_counts_beside_the_completion_are_paid() -> None:
     details = {"total_tokens": 100 + 20 + 700, "completion_tokens_details": {"reasoning_tokens": 700}}
     async with model_server(says(FULL, details=details)) as server, model(server.url) as made:

@@ -49,7 +49,7 @@ def said_of(prompt: str) -> dict[str, Any] | None:
 @contextmanager
 def served_model(answer: Step) -> Iterator[str]:
     """The base URL of a server that answers each request so, from a thread of its own."""
-    with served(answer) as server:
+    with served(answer, fails(404)) as server:
         yield server.url
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from parley.agents.openai.providers import PRESETS
 from tests.llm.debate import fixtures
 from tests.llm.refusals.refusing import refusing
-from tests.llm.server import ModelServer, Request, Step, says, served
+from tests.llm.server import ModelServer, Request, Step, fails, says, served
 from tests.support.expert_model import DONE, said_of
 
 Row = tuple[Mapping[str, Any], int, Any]
@@ -112,5 +112,5 @@ def step_of(name: str) -> Step:
 def twin(name: str) -> Iterator[tuple[dict[str, str], ModelServer]]:
     """(a key and a model, as a user sets them, and where this twin is; the server)."""
     keys = {variable: "a-key-that-is-long-enough" for variable in PRESETS[name].keys[:1]}
-    with served(step_of(name)) as server:
+    with served(step_of(name), fails(404)) as server:
         yield {"LLM_PROVIDER": name, "LLM_MODEL": "any", "LLM_BASE_URL": server.url, **keys}, server
