@@ -248,6 +248,7 @@ def test_dotenv_is_read_below_the_environment(tmp_path: Path) -> None:
     ("data", "said"),
     [
         (b"# c\n\nLLM_MODEL=m\nLLM_API_KEY SECRET\n", "line 4: this is no assignment"),
+        (b"\n\nSECRET\n", "line 3: this is no assignment"),
         (b"A=1\nLLM_API_KEY='SECRET\n", "line 2: this is no assignment"),
         ("A=1".encode("utf-16"), r"is not UTF-8 text \(byte 0\)"),
         (b"A=\xe9SECRET", r"is not UTF-8 text \(byte 2\)"),

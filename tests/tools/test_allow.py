@@ -23,21 +23,15 @@ GOOD: dict[str, Any] = {"command": ["{python}"], "tools": {"t": {}}}
     ("server", "why"),
     [
         ({"tools": {"t": {}}}, r"servers.s.command: it is missing"),
-        ({**GOOD, "tools": {}}, r"servers.s.tools: .*at least 1"),
         ({**GOOD, "command": ["no-such-program-here"]}, r"no program 'no-such-program-here'"),
         ({**GOOD, "command": ["{python}", "{key}"]}, r"servers.s.command: {key} is not known; known: "),
-        ({**GOOD, "command": "python -m x"}, r"servers.s.command"),
         ({**GOOD, "env": {"A B": "x"}}, r"servers.s.env: 'A B' is no variable"),
         ({**GOOD, "env": {"HOME": "/"}}, r"HOME is not for this list"),
-        ({**GOOD, "env": {"LD_PRELOAD": "x"}}, r"LD_PRELOAD is not"),
         ({**GOOD, "env": {"A": 5}}, r"servers.s.env.A: got 5, allowed is text"),
         ({**GOOD, "timeout_s": 0}, r"servers.s.timeout_s: got 0, allowed is above 0"),
-        ({**GOOD, "timeout": 5}, r"servers.s.timeout: there is no such field"),
         ({**GOOD, "tools": {"t": {"path": ["x"]}}}, r"servers.s.tools.t.path: there is no such field"),
         ({**GOOD, "tools": {"t": {"paths": ["x"], "text": ["x"]}}}, r"x is named as a path and as text"),
         ({**GOOD, "tools": {"a b": {}}}, r"'a b' is no tool's name"),
-        ({**GOOD, "read_only": "yes"}, r"servers.s.read_only"),
-        ("x", r"servers.s"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_named(server: Any, why: str) -> None:
@@ -92,36 +86,20 @@ def test_settings_name_it_for_the_services_of_a_stack(tmp_path: Path) -> None:
         plan_of(bad).stack()
 
 
-def test_an_expert_is_not_started_with_a_list_that_cannot_be_used(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_nothing_is_started_with_a_list_that_cannot_be_used(tmp_path: Path) -> None:
     path = tmp_path / "tools.yaml"
     path.write_text("servers: {s: {command: [no-such-program-here], tools: {t: {}}}}")
-    code, out, err = Front(tmp_path).run("agent", "expert_sre", "--tools", str(path))
-    assert (code, out) == (2, "") and "no program 'no-such-program-here' is found" in err and "tools.yaml" in err
-
-
-BAD = {
-    "none.yaml": (None, "none.yaml: cannot be read"),
-    "key.yaml": ("servrs: {}", "key.yaml: servrs: there is no such field"),
-    "program.yaml": ("servers: {s: {command: [no-such-program], tools: {t: {}}}}", "no program 'no-such-program'"),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BAD)
-def test_a_list_that_the_environment_names_is_refused_before_anything_starts(tmp_path: Path, name: str) -> None:
-    front = Front(tmp_path, protocol="madp")
-    text, why = BAD[name]
-    if text is not None:
-        (tmp_path / name).write_text(text)
-    for command in (("ask", "q"), ("up",)):
-        code, out, err = front.run(*command, env={"PARLEY_TOOLS": name})
-        assert (code, out) == (2, "") and err.startswith("parley: PARLEY_TOOLS: ") and why in err, err
-        assert len(err.splitlines()) == 1
-    code, out, _ = front.run("doctor", env={"PARLEY_TOOLS": name})
+    front, why = Front(tmp_path, protocol="madp"), "no program 'no-such-program-here' is found"
+    code, out, err = front.run("agent", "expert_sre", "--tools", str(path))
+    assert (code, out) == (2, "") and why in err and "tools.yaml" in err
+    env = {"PARLEY_TOOLS": "tools.yaml"}
+    code, out, err = front.run("ask", "q", env=env)
+    assert (code, out) == (2, "") and err.startswith("parley: PARLEY_TOOLS: ") and why in err, err
+    code, out, _ = front.run("doctor", env=env)
     assert code == 1 and "missing      PARLEY_TOOLS: " in out and why in out
     assert not front.state.exists() and front.left() == []
-    fine = {"PARLEY_TOOLS": name, "PARLEY__TOOLS": str(EXAMPLE)}
-    assert front.run("doctor", env=fine)[0] == 0, "what the settings name is what counts"
+    assert front.run("doctor", env=env | {"PARLEY__TOOLS": str(EXAMPLE)})[0] == 0, "what the settings name counts"
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from parley.agents.tools.allow import CODE, AllowList
+from parley.agents.tools.allow import AllowList
 from parley.agents.tools.client import MASK, Called, Toolbox
 from parley.agents.tools.errors import MOST, Errors
 from parley.agents.tools.folder import FolderError, TaskFolder
@@ -100,17 +100,13 @@ async def test_what_the_files_server_cannot_do_it_says() -> None:
     ("tool", "arguments", "why"),
     [
         ("read_file", '{"path": "../../etc/passwd"}', "leads out of the task's folder"),
-        ("read_file", '{"path": "/etc/passwd"}', "leads out"),
         ("read_file", '{"path": "file:///etc/passwd"}', "is an address"),
         ("read_file", '{"path": ["a", "/etc/passwd"]}', "leads out"),
-        ("read_file", '{"path": {"x": "../y"}}', "leads out"),
         ("write_file", '{"path": ".git/hooks/post-checkout", "content": "x"}', "repository"),
         ("write_file", '{"path": "~/.bashrc", "content": "x"}', "begins with ~"),
         ("read_file", '{"path": "a", "extra": "--config=/etc/passwd"}', "extra looks like a path"),
-        ("read_file", '{"path": "a", "extra": "x;cat ../y"}', "extra looks like a path"),
         ("read_file", '{"path": "a", "extra": "linked"}', "extra looks like a path"),
         ("read_file", "[]", "expected a JSON object"),
-        ("read_file", "{", "expected a JSON object"),
         ("read_file", "[" * 100_000, "expected a JSON object"),
         ("run", "{}", "tool 'run' of files is not allowed"),
     ],
@@ -146,17 +142,6 @@ async def test_the_environment_is_clean(monkeypatch: pytest.MonkeyPatch) -> None
         await gone(found["pid"])
 
 
-async def test_a_result_is_data_and_a_file_that_holds_a_path_can_be_read_and_changed() -> None:
-    script = f"#!/bin/sh\nexport PYTHONPATH={CODE}\npython app.py\n"
-    with TaskFolder(packed(run_dot_sh=script)) as folder:
-        async with Toolbox(files_list(), folder) as box:
-            read = await made(box, "read_file", {"path": "run.sh"}, "files")
-            assert f"export PYTHONPATH={CODE}" in read.text
-            arguments = {"path": "run.sh", "old": f"PYTHONPATH={CODE}\n", "new": f"PYTHONPATH={CODE}:.\n"}
-            assert (await made(box, "replace_in_file", arguments, "files")).record.ok
-        assert folder.look()["run.sh"][0].decode() == script.replace(str(CODE), f"{CODE}:.")
-
-
 async def test_a_secret_of_the_list_is_masked_where_it_is_shown_and_never_in_a_file() -> None:
     secret = "token-of-the-operator"
     allowed = files_list().model_copy(
@@ -189,31 +174,21 @@ async def test_links_out_of_the_folder_are_removed(tool: str, tmp_path: Path) ->
     assert secret.read_text() == "kept"
 
 
-async def test_a_server_that_is_too_slow_is_ended_and_the_next_call_starts_it_anew() -> None:
+async def test_a_server_that_is_too_slow_or_ends_is_a_failed_call_and_the_next_one_starts_it_anew() -> None:
+    """And what is long is cut; another folder in its place ends the work."""
     with TaskFolder() as folder:
-        async with Toolbox(hostile_list(timeout_s=5), folder) as box:
+        async with Toolbox(hostile_list(timeout_s=5, output_chars=1_000), folder) as box:
             called = await made(box, "slow", {"seconds": 60}, left_s=1.0)
             assert not called.record.ok and "no result within 1 s" in called.text
             await gone(int((folder.root / "begun").read_text()))
             assert not (folder.root / "late").exists()
-            again = await made(box, "say", {"content": "here"})
-            assert again.record.ok and again.text == "here"
-
-
-async def test_a_server_that_ends_is_a_failed_call_and_no_more() -> None:
-    with TaskFolder() as folder:
-        async with Toolbox(hostile_list(), folder) as box:
+            long = await made(box, "say", {"content": "0123456789", "times": 10_000})
+            assert long.record.ok and len(long.text) < 1_100 and "[cut: 100,000 in all]" in long.text
             called = await made(box, "die", {})
             assert not called.record.ok and "the server failed" in called.text
             assert (await made(box, "say", {"content": "here"})).text == "here"
-
-
-async def test_long_results_are_cut() -> None:
-    with TaskFolder() as folder:
-        async with Toolbox(hostile_list(output_chars=1_000), folder) as box:
-            called = await made(box, "say", {"content": "0123456789", "times": 10_000})
-        assert len(called.text) < 1_100 and "[cut: 100,000 in all]" in called.text
-        assert len(called.record.result) == 1_000 or len(called.record.result) == 2_000
+            with pytest.raises(FolderError, match="replaced"):
+                await made(box, "replace_folder", {})
 
 
 async def test_what_a_read_only_server_changes_is_undone() -> None:
@@ -225,34 +200,19 @@ async def test_what_a_read_only_server_changes_is_undone() -> None:
             assert (await made(box, "say", {"content": "fine"})).record.ok
 
 
-async def test_a_folder_that_grows_too_large_is_said() -> None:
+@pytest.mark.parametrize("read_only", [True, False])
+async def test_in_a_folder_that_is_too_large_a_call_fails_and_the_turn_goes_on(read_only: bool) -> None:
+    """What may only read is not called: nobody could undo what it changes."""
     with TaskFolder() as folder:
-        async with Toolbox(hostile_list(), folder) as box:
-            called = await made(box, "write", {"name": "big", "content": "x" * 150_000})
-            assert called.record.ok
-            for i in range(31):
+        async with Toolbox(hostile_list(read_only=read_only), folder) as box:
+            for i in range(32):
                 (folder.root / f"f{i}").write_bytes(b"x" * 700_000)
             called = await made(box, "say", {"content": "here"})
             assert not called.record.ok and "20,000,000 bytes" in called.text
-
-
-async def test_what_may_only_read_is_not_called_in_a_folder_that_is_too_large_and_the_turn_goes_on() -> None:
-    with TaskFolder() as folder:
-        async with Toolbox(hostile_list(read_only=True), folder) as box:
-            for i in range(32):
-                (folder.root / f"f{i}").write_bytes(b"x" * 700_000)
-            called = await made(box, "say", {"content": "here"})
-            assert not called.record.ok and "refused" in called.text and "20,000,000 bytes" in called.text
+            assert ("refused" in called.text) is read_only
             for i in range(32):
                 (folder.root / f"f{i}").unlink()
             assert (await made(box, "say", {"content": "here"})).record.ok
-
-
-async def test_another_folder_in_its_place_ends_the_work() -> None:
-    with TaskFolder(packed(a="x")) as folder:
-        async with Toolbox(hostile_list(), folder) as box:
-            with pytest.raises(FolderError, match="replaced"):
-                await made(box, "replace_folder", {})
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from parley.agents.context import Shown
-from parley.agents.model.base import ModelError, ModelRefused, ModelUnavailable
+from parley.agents.model.base import ModelRefused, ModelUnavailable
 from parley.agents.prompts.prompting import build
 from parley.agents.protocols.madp.expert_worker import fitting
 from parley.agents.protocols.madp.kinds import ReviewReply, ReviewStep, SupportStep, WorkReply, WorkStep
 from parley.agents.protocols.madp.reply_diff import diff_in
-from parley.agents.tools.allow import load, shipped
+from parley.agents.tools.allow import AllowList, shipped
 from parley.agents.tools.folder import unpack_archive
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.artifact import Artifact
@@ -61,12 +61,8 @@ async def test_a_model_edits_files_and_hands_in_folder_diff_and_calls(tmp_path: 
     )
 
 
-def test_who_may_use_tools_is_announced() -> None:
-    assert WorkerModel(Scripted(DONE), SPEC, files_list()).tools
-    assert not WorkerModel(Scripted(DONE), SPEC).tools
-    assert not WorkerModel(Actor(), SPEC, files_list()).tools, "it takes no steps"
-
-
+GIT = "diff --git a/app.py b/app.py\nindex 1..2\n"
+EMPTY_LINE = "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n\n-b\n+c\n"
 PATCH = "--- a/app.py\n+++ b/app.py\n@@ -1 +1 @@\n-print('hi')\n+print('hello')\n"
 
 
@@ -102,15 +98,9 @@ async def test_the_tools_that_ship_are_for_tasks_that_begin_with_a_folder() -> N
     ("text", "found"),
     [
         ("no diff: - a\n+ b", ""),
-        (
-            f"diff --git a/app.py b/app.py\nindex 1..2\n{PATCH}and so on",
-            f"diff --git a/app.py b/app.py\nindex 1..2\n{PATCH}",
-        ),
+        (f"{GIT}{PATCH}and so on", GIT + PATCH),
         (f"{PATCH}{PATCH.replace('app', 'b')}\n- a list", PATCH + PATCH.replace("app", "b")),
-        (
-            "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n\n-b\n+c\n```\nthe end",
-            "--- a/x\n+++ b/x\n@@ -1,9 +1,9 @@\n a\n\n-b\n+c\n",
-        ),
+        (f"{EMPTY_LINE}```\nthe end", EMPTY_LINE),
         ("--- a/x\n+++ b/x\nno hunk", ""),
     ],
 )
@@ -211,20 +201,14 @@ async def test_what_tools_return_stays_in_its_fence() -> None:
 async def test_without_tools_the_folder_is_read_as_documents(tmp_path: Path) -> None:
     artifacts = FolderArtifacts(tmp_path)
     start = await artifacts.put(APP)
-    model = Scripted(DONE)
-    for expert in (WorkerModel(model, SPEC), WorkerModel(model, SPEC, load_nothing(tmp_path))):
-        done = await expert.reply(asked("work", work(folder=start.id)), silent, artifacts)
-        assert done.body.calls == () and done.body.folder is None
+    model = Scripted({**DONE, "diff": PATCH})
+    for tools in (None, AllowList(servers={})):
+        done = await WorkerModel(model, SPEC, tools).reply(asked("work", work(folder=start.id)), silent, artifacts)
+        assert (done.body.calls, done.body.performed) == ((), True)
+        assert "+print('hello')" in done.body.diff
     for shown in model.shown:
         assert [(d.name, d.text) for d in shown.documents] == [("app.py", "print('hi')\n")]
         assert shown.tools is None and shown.reply is WorkReply and shown.expert == SPEC
-
-
-def load_nothing(folder: Path) -> Any:
-    """An allow list without servers."""
-    path = folder / "none.yaml"
-    path.write_text("servers: {}")
-    return load(path)
 
 
 async def test_errors_of_a_turn_hold_what_all_steps_used(tmp_path: Path) -> None:
@@ -288,32 +272,14 @@ def test_prompts_hold_what_the_task_has_in_fences() -> None:
 def test_a_step_is_calls_or_an_end() -> None:
     call = {"server": "s", "tool": "t", "arguments": "{}"}
     for body in (
-        {"outcome": "use_tools"},
-        {"outcome": "done", "summary": "s", "calls": [call]},
-        {"outcome": "use_tools", "calls": [call] * 17},
-        {"outcome": "done", "summary": ""},
-        {"outcome": "handoff", "summary": "s"},
-        {"outcome": "blocked", "summary": "s"},
-    ):
+        {"outcome": "use_tools"}, {"outcome": "done", "summary": "s", "calls": [call]},
+        {"outcome": "use_tools", "calls": [call] * 17}, {"outcome": "handoff", "summary": "s"},
+    ):  # fmt: skip
         with pytest.raises((msgspec.ValidationError, InvalidValue)):
             msgspec.convert(body, WorkStep)
-    extra = {
-        "outcome": "done",
-        "summary": "s",
-        "output": "o",
-        "blocked": "x",
-        "handoff": {"to_agent": "a", "reason": "r"},
-    }
-    end = msgspec.convert(extra, WorkStep).end()
+    handoff = {"to_agent": "a", "reason": "r"}
+    end = msgspec.convert({"outcome": "done", "summary": "s", "blocked": "x", "handoff": handoff}, WorkStep).end()
     assert end is not None and end.work().blocked == "" and end.work().handoff is None, "what does not go with it"
-
-
-def test_a_worker_without_a_specification_passes_other_protocols_on() -> None:
-    model = Scripted({"answer": "x"})
-    shown = msgspec.structs.replace(asked("work", work()), protocol="consensus", kind="answer", reply=dict)
-    asyncio.run(WorkerModel(model).reply(shown, silent))
-    assert model.shown == [shown]
-    assert issubclass(ModelRefused, ModelError)
 
 
 def test_a_reply_with_many_calls_fits_into_one_message() -> None:

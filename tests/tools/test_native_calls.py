@@ -16,7 +16,7 @@ from parley.agents.openai.tool_calls import ToolNames
 from parley.agents.tools.client import Offered
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.protocols.madp.work import Work
-from tests.llm.server import ModelServer, Request, Step, fails, model_server, raw, says
+from tests.llm.server import Request, Step, fails, model_server, says
 from tests.llm.support import model, silent
 from tests.support.experts import FolderArtifacts
 from tests.tools.support import DONE, SPEC, asked, files_list, packed, use, work
@@ -181,24 +181,6 @@ async def test_what_an_endpoint_wants_to_see_again_is_sent_back(tmp_path: Path) 
     _, requests, _ = await played(tmp_path, step, says(DONE))
     assistant = requests[1].body["messages"][2]
     assert assistant["tool_calls"][0]["extra_content"] == extra and assistant["reasoning_content"] == "I look first."
-
-
-async def test_a_stream_may_leave_out_places_and_part_arguments(tmp_path: Path) -> None:
-    def part(**fields: Any) -> bytes:
-        return b"data: " + json.dumps({"choices": [{"index": 0, **fields}]}).encode() + b"\n\n"
-
-    async def step(server: ModelServer, request: Request, writer: Any) -> None:
-        deltas: list[list[dict[str, Any]]] = [
-            [{"id": "a", "function": {"name": READ[0], "arguments": '{"path": '}}],
-            [{"function": {"arguments": '"app.py"}'}}],
-            [{"id": "b", "function": {"name": "files__list_files", "arguments": ""}}],
-            [{"index": 0, "id": "c", "function": {"name": READ[0], "arguments": {"path": "app.py"}}}],
-        ]
-        data = b"".join(part(delta={"tool_calls": d}) for d in deltas) + part(delta={}, finish_reason="stop")
-        await raw(data + b"data: [DONE]\n\n", kind="text/event-stream")(server, request, writer)
-
-    found, _, _ = await played(tmp_path, step, says(DONE), stream=True)
-    assert [(c.tool, c.ok) for c in found.calls] == [("read_file", True), ("list_files", True), ("read_file", True)]
 
 
 async def test_old_results_are_shortened_where_the_cap_would_be_passed(tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ async def test_how_a_command_ended_stands_in_its_first_line_in_the_log_and_in_th
     start = await artifacts.put(project)
     model = Scripted(use(("run", {"command": command}), server="commands"), DONE)
     worker = WorkerModel(model, SPEC, allowed)
+    assert worker.no_run == ""
     done = await worker.reply(asked("work", work(folder=start.id)), heard.append, artifacts)
     (call,) = done.body.calls
     assert (call.ended, call.passed, call.ok) == (ended, ended == "exit 0", ended.startswith("exit"))
@@ -113,8 +114,3 @@ async def test_where_no_sandbox_is_there_run_is_not_offered_and_that_is_announce
     await worker.reply(asked("work", work(folder=start.id)), silent, artifacts)
     first = model.shown[0].steps
     assert first is not None and {o.server for o in first.tools.offered} == {"files"}
-
-
-@sandboxed
-def test_where_a_sandbox_is_there_nothing_is_announced() -> None:
-    assert WorkerModel(Scripted(DONE), SPEC, shipped()).no_run == ""

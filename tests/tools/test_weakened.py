@@ -57,21 +57,16 @@ def of(old: str, new: str, base: str = BASE, path: str = "tests/test_money.py") 
     [
         ("def test_half(half):", "def check_half(half):", {f"removed: {HALF}"}),
         ("def test_half(half):", "@pytest.mark.skip\ndef test_half(half):", {f"skipped: {HALF}"}),
-        ("def test_half(half):", "@pytest.mark.xfail(reason='later')\ndef test_half(half):", {f"skipped: {HALF}"}),
         (ASSERTED, f"pytest.skip('later')\n    {ASSERTED}", {f"skipped: {HALF}"}),
-        ("RATE = 2", "RATE = 2\npytestmark = pytest.mark.skip", {f"skipped: {HALF}", f"skipped: {SUM}"}),
         ("RATE = 2", "RATE = 2\npytest.skip('x', allow_module_level=True)", {f"skipped: {HALF}", f"skipped: {SUM}"}),
         ("class TestMore:", "class TestMore:\n    __test__ = False", {f"skipped: {SUM}"}),
         (ASSERTED, "assert True", {f"emptied: {HALF}"}),
-        (ASSERTED, "to_cents(half)", {f"emptied: {HALF}"}),
         (ASSERTED, f"return\n    {ASSERTED}", {f"emptied: {HALF}"}),
         (ASSERTED, "assert to_cents(half) > 0", {f"loosened: {HALF}"}),
-        (ASSERTED, "assert to_cents(half)", {f"loosened: {HALF}"}),
         ("class TestMore:", "def test_new():\n    to_cents(1)\n\n\nclass TestMore:",
          {"asserts nothing: tests/test_money.py::test_new"}),
         (ASSERTED, "assert to_cents(half) == 49", {f"changed: {HALF}"}),
         ("return 0.5", "return 0.6", {"changed: tests/test_money.py"}),
-        ("RATE = 2", "RATE = 2\nto_cents = lambda x: 50", {"changed: tests/test_money.py"}),
         ("from billing import", "from tests.fake import", {"changed: tests/test_money.py"}),
         ("RATE = 2", "RATE = 2\n\n\n@pytest.fixture(autouse=True)\ndef put(monkeypatch):\n"
          "    monkeypatch.setattr('billing.to_cents', int)", {"changed: tests/test_money.py"}),
@@ -119,11 +114,9 @@ def test_a_name_that_tests_use_is_changed_where_it_gets_another_meaning() -> Non
         ("app.py", "import os\nfast = 'PYTEST_CURRENT_TEST' in os.environ", "PYTEST_CURRENT_TEST"),
         ("app.py", "import sys\nfast = 'pytest' in sys.modules", "pytest"),
         ("app.py", "import os\nos._exit(0)", "os._exit"),
-        ("app.py", "from os import _exit", "os._exit"),
         ("app.py", "open('tests/test_money.py', 'w')", "tests/test_money.py"),
         ("app.py", "class A:\n    def __eq__(self, o):\n        return True", "__eq__"),
         ("src/sum.ts", "if (process.env.NODE_TEST_CONTEXT) {}", "NODE_TEST_CONTEXT"),
-        ("sum.js", "const t = require('node:test')", "node:test"),
         ("sum.go", "if testing.Testing() {}", "testing.Testing()"),
     ],
 )
@@ -165,7 +158,6 @@ CODE = tree(calc_dot_py="x = 1\n", tests__test_calc_dot_py="t\n", queue_dot_py="
     [
         (CHECK, {}, tree(unittest_dot_py="!"), ("unittest.py",)),
         (CHECK, {}, tree(src__unittest__init_dot_py="!", src__app_dot_py="a"), ("src/unittest/__init__.py",)),
-        (CHECK, {}, tree(traceback_dot_py="!"), ("traceback.py",)),
         (CHECK, {}, tree(tests__sitecustomize_dot_py="!"), ("tests/sitecustomize.py",)),
         ("python -m mypy.api", {}, tree(mypy_dot_py="!"), ("mypy.py",)),
         (CHECK, tree(unittest__a_dot_py="a"), tree(unittest__init_dot_py="!"), ("unittest/__init__.py",)),
@@ -180,8 +172,6 @@ CODE = tree(calc_dot_py="x = 1\n", tests__test_calc_dot_py="t\n", queue_dot_py="
          tree(a_dot_toml="", pyproject_dot_toml=TOML.format("a", "-x")), ("pyproject.toml",)),
         ("make test", tree(Makefile="test: ; t"), tree(Makefile="test: ; true"), ("Makefile",)),
         ("npm test", tree(package_dot_json='{"scripts": {}}'), tree(package_dot_json="{"), ("package.json",)),
-        ("sh ci/run.sh", tree(ci__run_dot_sh="a"), tree(ci__run_dot_sh="exit 0"), ("ci/run.sh",)),
-        ("./run", tree(run="a"), tree(run="b"), ("run",)),
         (PYTEST, {}, {f"lib/{x}": (b"!", False) for x in INSTALLED}, tuple(f"lib/{x}" for x in INSTALLED)),
     ],
 )  # fmt: skip
@@ -199,39 +189,13 @@ def test_what_decides_what_a_check_runs_is_as_before_the_work(
 @pytest.mark.parametrize(
     ("check", "base", "work"),
     [
-        (
-            CHECK,
-            {},
-            tree(calc_dot_py="y", tests__test_calc_dot_py="u", app__queue_dot_py="a", app__types_dot_py="a"),
-        ),
+        (CHECK, {}, tree(tests__test_calc_dot_py="u", app__queue_dot_py="a", app__types_dot_py="a")),
         (CHECK, {}, tree(queue_dot_py="r", src__data__json__a_dot_txt="a", tests__init_dot_py="")),
-        (
-            "python -m app",
-            tree(app__init_dot_py="a"),
-            tree(app__init_dot_py="b", app__x_dot_py="c"),
-        ),
-        (
-            "python -m mine.tests",
-            {},
-            tree(mine__init_dot_py="a", mine__tests_dot_py="a", coverage__a_dot_html="a"),
-        ),
-        ("sh new.sh", {}, tree(new_dot_sh="a")),
-        (
-            PYTEST,
-            tree(setup_dot_cfg=SETUP.format("a", "")),
-            tree(setup_dot_cfg=SETUP.format("b", "")),
-        ),
-        (
-            PYTEST,
-            tree(pyproject_dot_toml=TOML.format("a", "")),
-            tree(pyproject_dot_toml=TOML.format("b", "")),
-        ),
-        (
-            "npm test",
-            tree(package_dot_json='{"scripts": {}}'),
-            tree(package_dot_json='{"scripts": {}, "x": 1}'),
-        ),
-        (f"{PYTEST} tests/test_calc.py", {}, tree(tests__test_calc_dot_py="u")),
+        ("python -m app", tree(app__init_dot_py="a"), tree(app__init_dot_py="b", app__x_dot_py="c")),
+        ("python -m mine.tests", {}, tree(mine__init_dot_py="a", mine__tests_dot_py="a", coverage__a_dot_html="a")),
+        (PYTEST, tree(setup_dot_cfg=SETUP.format("a", "")), tree(setup_dot_cfg=SETUP.format("b", ""))),
+        (PYTEST, tree(pyproject_dot_toml=TOML.format("a", "")), tree(pyproject_dot_toml=TOML.format("b", ""))),
+        ("npm test", tree(package_dot_json='{"scripts": {}}'), tree(package_dot_json='{"scripts": {}, "x": 1}')),
     ],
 )
 def test_other_work_is_checked_as_it_is(check: str, base: Files, work: Files) -> None:
