@@ -1,5 +1,4 @@
-"""`parley ask --protocol competition`: a whole competition in one command, and who gets what of it, while it runs and
-afterwards."""
+"""Who gets what of a competition on a real bus, while it runs and afterwards."""
 
 import asyncio
 import json
@@ -28,49 +27,6 @@ from tests.protocols.competition.play import exchange, free, small, speech
 from tests.support.debater import panel
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(150)]
-
-TOPIC = f"{ROOT / 'examples' / 'competition' / 'topics.yaml'}#free_transport"
-ASK = ("ask", "--protocol", "competition", "--panel-file", "debaters.yaml", "--topic", TOPIC)
-
-
-@pytest.fixture(scope="module")
-def front(tmp_path_factory: pytest.TempPathFactory) -> Front:
-    found = Front(tmp_path_factory.mktemp("competition"))
-    panel(found.folder)
-    return found
-
-
-def test_one_command_plays_all_four_stages(front: Front) -> None:
-    code, out, err = front.run(*ASK, "--style", "pro_1=logical", "--json")
-    assert (code, err) == (0, "")
-    found = json.loads(out)
-    assert found["stop"] == {**found["stop"], "reason": "played", "converged": False}
-    assert found["outcome"]["complete"] and found["outcome"]["winner"] in ("pro", "con", "draw")
-    assert [r["title"] for r in found["rounds"]] == [
-        "Opening statements", "Cross-examination", "Free debate", "Closing statements",
-    ]  # fmt: skip
-    assert len(found["usage"]["by_seat"]) == 9
-    document = front.json("sessions", "show", found["session"], "--json")
-    assert document["opened"]["settings"]["styles"] == {"pro_1": "logical"}
-    assert document["opened"]["settings"]["stances"]["con"].startswith("Fares should stay")
-    assert {d["name"] for d in document["opened"]["documents"]} >= {"city-survey.md", "pro/trial-report.md"}
-    code, out, err = front.run("replay", found["session"])
-    assert code == 0 and "recompute" in out
-    front.assert_nothing_left()
-
-
-def test_bad_input_is_named_before_anything_is_started(front: Front, tmp_path: Path) -> None:
-    cases = {
-        "--topic gives the question": ("a question", *ASK[1:]),
-        "question: nothing was asked": ("--protocol", "competition"),
-        "--style: pro_1": (*ASK[1:], "--style", "pro_1=loud"),
-        "format: 'eton' is no format": (*ASK[1:], "--format", "eton"),
-    }
-    for said, arguments in cases.items():
-        code, out, err = front.run("ask", *arguments, "--state", str(tmp_path / "never"))
-        assert (code, out) == (2, "") and said in err, said
-    assert not (tmp_path / "never").exists()
-
 
 EXAMPLE = ROOT / "examples" / "competition"
 FORMS = ("jsonl", "json", "markdown", "html")

@@ -8,13 +8,10 @@ import pytest
 
 from parley.client.records import Record
 from parley.client.rendering import explain, html
-from parley.client.view.fold import of_result
-from parley.coordinator.protocols.competition.speech_words import spelt
 from parley.schemas.packages import UNSETTLED
 from parley.schemas.protocols.competition.messages import Ballot, Breach, FinalReview
 from parley.schemas.stops import STOPS
 from parley.schemas.wire import encode
-from parley.web import verdicts
 from parley.web.mcp.results import verdict_of
 from tests.client import shown
 from tests.client.test_page import Reader
@@ -118,17 +115,10 @@ def test_each_face_tells_that_a_review_departs_and_what_was_counted(face: str) -
     assert "counted was" not in FACES[face](honest)
 
 
-def test_what_programs_and_the_quiet_view_are_given_is_the_count() -> None:
-    p = departed()
-    given = {of_result(p.result).text, verdicts.figures(p.result)["answer"], verdict_of(p.result).answer}
-    assert given == {"Pro wins: points 8 to 3"}
-
-
 @pytest.mark.parametrize(
     ("pro", "con"),
     [
         ("...", "– – –"),
-        (MOTION, "This house would ban children."),
         ("No language model is at work here.", "no language model is at work HERE"),
         ("。", MOTION.upper()),
     ],
@@ -159,7 +149,3 @@ def test_what_the_judge_finds_worthless_is_nothing(worthless: Any) -> None:
         p.says(seat)
         p.reply("judge", worthless)
     assert p.stop["reason"] == "nothing_said" and p.stop["certificate"]["winner"] == ""
-
-
-def test_words_are_compared_without_what_is_between_them() -> None:
-    assert spelt("Ban it, NOW!") == spelt("ban   it – now") == ("ban", "it", "now") and spelt("...") == ()

@@ -73,13 +73,6 @@ def test_a_judges_own_summaries_stand_for_the_oldest_rounds_first() -> None:
     assert "in round 1, 2 is left out" in text_of(both)
 
 
-def test_summaries_change_the_beginning_of_a_prompt_once_a_round() -> None:
-    """While it fits without the first round, what lasts is the beginning of the next prompt."""
-    whole = judge(100_000).input_tokens
-    one, again = judge(whole - 1), judge(whole - 400)
-    assert one.messages == again.messages
-
-
 def test_a_debaters_old_rounds_then_notes_then_posts_and_its_documents_last() -> None:
     full = debater(100_000)
     assert full.flags == () and longest(full, "d") == 6_000

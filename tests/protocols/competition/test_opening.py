@@ -6,14 +6,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from parley.bus.channels import ACCOUNT_OF_ROLE, may_read
 from parley.coordinator.admission import admit
 from parley.coordinator.briefing import Leak, build
 from parley.coordinator.commands import AskSeat, SayOn
 from parley.coordinator.machine import begin
 from parley.coordinator.protocols.competition.state import Phase, State
 from parley.coordinator.table import Inadmissible, Step, View
-from parley.schemas import log
 from parley.schemas.protocols.competition.format import Format
 from parley.schemas.protocols.competition.messages import Breach, Note, StageSummary
 from parley.schemas.session import OpenSession, Seat
@@ -36,26 +34,6 @@ TWO = small(speech("pro_1"), speech("con_1"))
 
 
 # ---------------------------------------------------------------- nobody is sent what its channels do not hold
-
-
-@pytest.mark.parametrize("name", ["four_stage", "oxford"])
-def test_every_turn_of_a_whole_competition_shows_what_its_seat_may_read(name: str) -> None:
-    p = Play(shipped(name)).to_the_end()
-    roles = {s.seat: s.role for s in p.session.opened.seats}
-    shown = 0
-    for e in p.entries:
-        for c in e.commands:
-            if isinstance(c, log.Ask):
-                channels = {p.session.posts[n].channel for n in c.sees}
-                assert all(may_read(ACCOUNT_OF_ROLE[roles[c.seat]], channel) for channel in channels)
-                mine = {
-                    "pro": {"public", "team_pro"},
-                    "con": {"public", "team_con"},
-                    "judge": {"public", "judge_notes"},
-                }
-                assert channels <= mine.get(roles[c.seat], {"public"})
-                shown += len(c.sees)
-    assert shown > 500
 
 
 def test_what_debaters_read_at_the_end_has_none_of_the_judges_words() -> None:
@@ -94,24 +72,19 @@ SPEAKS = {**READS, "judge": {"public", "judge_notes"}}
 CHANNELS = ("public", "team_pro", "team_con", "judge_notes", "scores")
 
 
+@pytest.mark.parametrize(
+    ("way", "may", "told"), [("posted", READS, "may not read channel"), ("replies", SPEAKS, "may not speak on channel")]
+)
 @pytest.mark.parametrize("role", READS)
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_a_machine_that_shows_a_seat_what_its_channels_do_not_hold_is_stopped(role: str, channel: str) -> None:
-    if channel in READS[role]:
-        leaking(role, posted=channel)
+def test_a_machine_that_has_a_seat_see_or_speak_where_it_may_not_is_stopped(
+    role: str, channel: str, way: str, may: dict[str, set[str]], told: str
+) -> None:
+    if channel in may[role]:
+        leaking(role, **{way: channel})
         return
-    with pytest.raises(Leak, match=f"may not read channel {channel}"):
-        leaking(role, posted=channel)
-
-
-@pytest.mark.parametrize("role", READS)
-@pytest.mark.parametrize("channel", CHANNELS)
-def test_a_machine_that_has_a_seat_speak_where_it_may_not_is_stopped(role: str, channel: str) -> None:
-    if channel in SPEAKS[role]:
-        leaking(role, replies=channel)
-        return
-    with pytest.raises(Leak, match=f"may not speak on channel {channel}"):
-        leaking(role, replies=channel)
+    with pytest.raises(Leak, match=f"{told} {channel}"):
+        leaking(role, **{way: channel})
 
 
 # ---------------------------------------------------------------- what cannot be opened
@@ -146,20 +119,12 @@ PRO = {"name": "P", "seats": 1}
         ([exchange("pro_1", "pro_2")], {}, "agenda[0].answerers: got 'pro_2', it is of pro_1's own team"),
         ([exchange("pro_1")], {}, "agenda[0].answerers: got 'nobody'"),
         ([free(15)], {}, "agenda[0].seconds: got 15.0, the 2 seats of pro cannot each speak in it; it takes 20 s"),
-        ([free(9.5, everybody=False)], {}, "agenda[0].seconds: got 9.5, nobody can speak in it; it takes 10 s"),
-        ([free(30), speech("con_1", words=3)], {}, "agenda[1]: format.agenda.words: got 3, allowed is 10 to 5000"),
-        ([free(speeches=1)], {}, "agenda[0].speeches: got 1, 2 seats of pro must speak in it"),
         ([vote("before")], {}, "format.audience: got 0"),
         ([vote("before")], {"audience": 1, "decided_by": "votes"}, "one vote before and one after"),
         ([], {}, "format.stages.one.agenda: got 'nothing'"),
-        ([speech("pro_1")], {"stages": []}, "format.stages: got 'nothing'"),
         ([speech("pro_1")], {"penalties": {"snoring": {}}}, "format.penalties: got 'snoring'"),
-        ([speech("pro_1")], {"penalties": {"overtime": {"team": 3}}}, "format.penalties.overtime.team: got 3.0"),
-        ([speech("pro_1", words=5)], {}, "format.agenda.words: got 5"),
         ([speech("pro_1")], {"teams": {"pro": {"name": "P", "seats": 1}}}, "format.teams: got ['pro']"),
-        ([speech("pro_1")], {"teams": {"pro": PRO, "con": {**PRO, "name": "a\nb"}}}, "it must be one line"),
         ([speech("pro_1")], {"title": "one\u2028two"}, "format.title: got 'one\\u2028two', it must be one line"),
-        ([speech("pro_1")], {"teams": {"pro": PRO, "con": {**PRO, "seats": 9}}}, "format.teams.con.seats: got 9"),
         ([speech("pro_1")], {"teams": {"pro": PRO, "con": {**PRO, "captain": 2}}}, "format.teams.con.captain: got 2"),
     ],
 )  # fmt: skip
@@ -194,7 +159,6 @@ def test_two_seats_with_one_id() -> None:
         (Seat(seat="pro_9", role="pro", queue="pro_9"), "small has no such seat; seats are pro_1, pro_2, con_1, con_2"),
         (Seat(seat="pro_2", role="con", queue="pro_2"), "got role con, its role is pro"),
         (Seat(seat="pro_2", role="pro", queue="pro_1"), "each seat has a queue of its own"),
-        (Seat(seat="pro_2", role="pro", queue="con_2"), "no worker is alive for role pro on queue con_2|queue con_2"),
         (Seat(seat="pro_2", role="pro", queue="pro_2_human"), "no worker is alive for role pro on queue pro_2_human"),
     ],
 )
@@ -210,8 +174,6 @@ def test_seats_that_cannot_be_taken(seat: Seat, told: str) -> None:
         ({"styles": {"pro_1": "poet"}}, "competition.styles.pro_1", "no such personality; known are none"),
         ({"styles": {"pro_7": "poet"}}, "competition.styles", "seats are con_1, con_2, pro_1, pro_2"),
         ({"stances": {"pro": " "}}, "competition.stances.pro", "it must not be empty"),
-        ({"max_output_tokens": 0}, "competition.max_output_tokens", "allowed is 20 to 1000000"),
-        ({"formatt": {}}, "competition.formatt", "did you mean competition.format?"),
         ({"stances": {"pro": "ban\x1b[2J"}}, "competition.stances.pro", "control character U+001B at character 4"),
     ],
 )
@@ -220,7 +182,7 @@ def test_settings_that_cannot_be(settings: Any, field: str, told: str) -> None:
     assert error.field == field and told in str(error)
 
 
-@pytest.mark.parametrize("sign", ["\x00", "\x07", "\x1b", "\x7f", "\x9b", "\u202e", "\u2066", "\r"])
+@pytest.mark.parametrize("sign", ["\x1b", "\x9b", "\u202e"])
 def test_a_motion_with_control_characters_is_refused(sign: str) -> None:
     error = refused(motion=f"This{sign} house")
     assert error.field == "question" and f"U+{ord(sign):04X} at character 5" in str(error)

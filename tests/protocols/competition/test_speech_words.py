@@ -1,10 +1,16 @@
 """Words and clocks: by hand, in many scripts."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
+from parley.client.protocols.competition.show import CompetitionShow
 from parley.coordinator.protocols.competition.speech_words import count, seconds, words_in
+from parley.schemas import log
 from parley.schemas.protocols.competition.format import Pace
-from tests.protocols.competition.play import Play, small, speech
+from parley.schemas.wire import encode
+from tests.protocols.competition.play import Play, shipped, small, speech, words
 
 SEED = Pace()
 
@@ -55,3 +61,21 @@ def test_a_chinese_speech_is_counted_by_characters(text: str, over: bool) -> Non
     p.says("pro_1", text)
     assert p.last("speech")["words"] == len(text) and p.last("speech")["overtime"] is over
     assert p.last("speech")["seconds"] == len(text)
+
+
+# ---------------------------------------------------------------- while a seat speaks
+
+
+def ask(words: int, **more: Any) -> log.Ask:
+    play = Play(small(speech("pro_1", words=words)))
+    given = play.ask("pro_1")
+    brief = {**msgspec.json.decode(given.brief), **more}
+    return msgspec.structs.replace(given, brief=msgspec.Raw(encode(brief)))
+
+
+def test_words_run_while_a_seat_speaks_and_overtime_is_called() -> None:
+    show = CompetitionShow({"format": shipped("four_stage")})
+    assert show.doing(ask(150, seconds_left=120.0), words(50)) == "speaks: 50 of 150 words"
+    assert show.doing(ask(150), words(160)).endswith(" OVERTIME")
+    assert show.doing(ask(150), "") == "speaks", "nothing was said yet"
+    assert show.doing(ask(150), "言葉言葉").startswith("speaks: 4 of 150 words")

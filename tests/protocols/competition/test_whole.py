@@ -12,7 +12,7 @@ from parley.schemas.protocols.competition.messages import Ballot
 from tests.protocols.competition.play import FORMATS, Play, shipped, words
 from tests.protocols.competition.simulate import Ended, example, format_named, run
 
-FOUR, OXFORD = format_named("four_stage"), format_named("oxford")
+FOUR = format_named("four_stage")
 DEBATERS = {*seats_of(FOUR, "pro"), *seats_of(FOUR, "con")}
 
 
@@ -40,19 +40,11 @@ def test_a_teams_folder_is_held_by_all_its_seats_and_nobody_else(played: Ended) 
     assert names["judge"] == set()
 
 
-def test_another_format_with_bids_and_votes() -> None:
-    ended = run(*example(), OXFORD)
-    outcome = ended.result.outcome
-    assert ended.result.stop.reason == "played" and all(s.attempt == 1 for s in ended.shown)
-    assert set(outcome["votes"][0]["ballots"].values()) == {"undecided"} and outcome["decided_by"] == "votes"
-    assert set(outcome["swing"]) == {"pro", "con"} and any(b.wants for _, b in ended.of("bid"))
-
-
 ROOT = Path(__file__).parents[3]
 
 
-def oxford() -> Play:
-    """The whole Oxford format: the audience starts at two to two, and con wins two of them over."""
+def test_the_audience_decides_it() -> None:
+    """The whole Oxford format from its file: the audience starts at two to two, and con wins two of them over."""
     p = Play(shipped("oxford"))
     first = {1: "pro", 2: "pro", 3: "con", 4: "con", 5: "undecided"}
     last = {1: "pro", 2: "con", 3: "con", 4: "con", 5: "con"}
@@ -63,26 +55,16 @@ def oxford() -> Play:
         p.says(seat, f"{seat} {words(p.brief(seat)['words'] - 2)}") if kind == "speak" else p.auto(seat)
     for i, choice in last.items():
         p.reply(f"audience_{i}", Ballot(choice=choice))  # type: ignore[arg-type]
-    return p
-
-
-def test_the_oxford_format_is_played_from_its_file() -> None:
-    p = oxford()
+    assert p.asked() == [("judge", "review")] and p.brief("judge")["winner"] == "con"
     p.auto("judge")
     assert p.result.stop.reason == "played" and p.outcome["complete"]
     said = [(x.round, x.seat) for x in p.posts("speech")]
-    assert [seat for round_, seat in said if round_ == 2] == ["pro_1", "con_1", "pro_2", "con_2"]
+    for stage in (2, 4):
+        assert [seat for round_, seat in said if round_ == stage] == ["pro_1", "con_1", "pro_2", "con_2"]
     floor = [seat for round_, seat in said if round_ == 3]
     assert [seat[:3] for seat in floor] == ["con", "pro"] * 7, "1,600 words a side, 240 at a time: seven places each"
     assert set(floor) == {"pro_1", "pro_2", "con_1", "con_2"}
-    assert [seat for round_, seat in said if round_ == 4] == ["pro_1", "con_1", "pro_2", "con_2"]
-
-
-def test_the_audience_decides_it() -> None:
     # before pro 2 con 2, after pro 1 con 4: pro lost one, con won two
-    p = oxford()
-    assert p.asked() == [("judge", "review")] and p.brief("judge")["winner"] == "con"
-    p.auto("judge")
     assert p.outcome["swing"] == {"pro": -1, "con": 2} and p.outcome["winner"] == "con"
     assert p.outcome["decided_by"] == "votes"
     assert [t["votes"] for t in p.outcome["votes"]] == [
