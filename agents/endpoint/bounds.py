@@ -4,10 +4,12 @@ import msgspec
 
 
 class BadBody(Exception):
-    """A body that cannot be used, or is more than is taken. `why` names the limit and its setting."""
+    """A body that cannot be used, or is more than is taken. `why` names the limit and its setting, `cure` what mends
+    it where the same would come again."""
 
-    def __init__(self, why: str) -> None:
+    def __init__(self, why: str, cure: str = "") -> None:
         self.why = why
+        self.cure = cure
         super().__init__(why)
 
 

@@ -119,6 +119,10 @@ def decode(data: bytes | bytearray, kind: type[_T], what: str) -> _T:
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError):  # what is skipped is not looked at before it is read
+        if data[:1] == b"<":
+            raise BadBody(
+                f"{what} is a web page", "set LLM_BASE_URL to its API, whose path often ends with /v1"
+            ) from None
         raise BadBody(f"{what} is not JSON") from None
     except RecursionError:
         raise BadBody(f"{what} is nested too deeply: the limit is {sys.getrecursionlimit():,} levels") from None

@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 import aiohttp
 import msgspec
@@ -30,12 +31,13 @@ from parley.agents.still_open import before_request
 _OVERLOADED = re.compile(
     r"overloaded|unavailable|rate.?limit|too many requests|try again|server.?error|internal|timeout", re.I
 )
+_PROXY = "the proxy that http_proxy, https_proxy or all_proxy names"
 _HEARD = 8_192
 """Characters that a listener hears at once."""
 
 
 class Failure(Exception):
-    """Base: there is no completion. `why` holds no key and no address."""
+    """Base: there is no completion. `why` holds no key, and no address but one that a redirect names."""
 
     def __init__(self, why: str) -> None:
         self.why = why
@@ -62,10 +64,11 @@ class Rejected(Failure):
 
 
 class Broken(Failure):
-    """The request did not come to an end that can be used."""
+    """The request did not come to an end that can be used. `cure`: what mends it where the same would come again."""
 
-    def __init__(self, why: str, *, paid: bool, text: str = "", reached: bool = False) -> None:
+    def __init__(self, why: str, *, paid: bool, text: str = "", reached: bool = False, cure: str = "") -> None:
         self.paid = paid
+        self.cure = cure
         self.reached = reached or paid
         self.text = text
         super().__init__(why)
@@ -155,6 +158,8 @@ class Endpoint:
                 )
                 here = True
                 try:
+                    if response.status == 407 and self._proxy is not None:
+                        raise _by_proxy(407)
                     if response.status >= 300:
                         raise await self._rejected(response)
                     yield response
@@ -165,7 +170,9 @@ class Endpoint:
         except Failed as error:
             raise self._failed(error) from None
         except BadBody as error:
-            raise Broken(error.why, paid=costs, reached=True) from None
+            raise Broken(error.why, paid=costs, reached=True, cure=error.cure) from None
+        except aiohttp.ClientHttpProxyError as error:
+            raise _by_proxy(error.status) from None
         except (aiohttp.ClientError, OSError) as error:
             why, reached = _trouble(error)
             if time_limit.expired():
@@ -176,7 +183,7 @@ class Endpoint:
     async def _rejected(self, response: aiohttp.ClientResponse) -> Rejected:
         text, cut = await error_body(response, self._limits)
         message, code, body = error_parts(text)
-        notes = ("a redirect, which is not followed" if response.status < 400 else "", cut)
+        notes = (f"a redirect{self._location(response)}, which is not followed" if response.status < 400 else "", cut)
         return Rejected(
             response.status,
             ", ".join(said for said in (*notes, without_key(message, self._key)) if said),
@@ -184,6 +191,15 @@ class Endpoint:
             retry_after_s(response.headers),
             body=body,
         )
+
+    def _location(self, response: aiohttp.ClientResponse) -> str:
+        """Where a redirect leads, as LLM_BASE_URL would name it: without what may be secret in an address."""
+        try:
+            to = urlsplit(response.headers.get("location", ""))
+        except ValueError:
+            return ""
+        at = urlunsplit(("", to.netloc.rpartition("@")[2], to.path.removesuffix("/chat/completions"), "", ""))
+        return f" to {to.scheme}{':' if to.scheme else ''}{without_key(at, self._key)}" if at else ""
 
     def _failed(self, error: Failed) -> Rejected:
         """An error with status 200: its code may be the status that it would have had."""
@@ -224,14 +240,18 @@ class Endpoint:
             raise BadBody("the server ended its stream before the reply was complete")
 
 
+def _by_proxy(status: int) -> Broken:
+    """The proxy's own refusal. What a proxy fails at (500 and above) may heal."""
+    cure = "a name and a password stand before its host (http://NAME:PASSWORD@HOST), no_proxy names who needs no proxy"
+    return Broken(f"{_PROXY} refuses it (HTTP {status})", paid=False, cure=cure if status < 500 else "")
+
+
 def _trouble(error: Exception) -> tuple[str, bool]:
     """What went wrong with a connection, in words, and whether the request may have reached the server."""
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return "no connection within the time allowed", False
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return f"the proxy that the environment names refuses it (HTTP {error.status})", False
     if isinstance(error, aiohttp.ClientConnectorError):
-        to = " to the proxy that the environment names" if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
+        to = f" to {_PROXY}" if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
         return f"no connection{to}: {scrub(error.strerror or type(error).__name__, most=80)}", False
     if isinstance(error, aiohttp.SocketTimeoutError):
         return "the server fell silent", True

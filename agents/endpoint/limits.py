@@ -12,7 +12,9 @@ from weakref import WeakValueDictionary
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 20.0
 REJECTIONS = 8
-"""So often one turn is turned away before it gives up, whatever time is left."""
+"""So often one turn is asked to come again before it gives up, whatever time is left."""
+FAILURES = 5
+"""So often by a server that fails, or is not there. The pauses of both attempts of a turn come to half a minute."""
 
 
 def backoff_s(rejections: int, dice: Callable[[], float] = random.random) -> float:

@@ -98,7 +98,10 @@ async def pieces(response: aiohttp.ClientResponse, limits: ReplyLimits) -> Async
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
         named = encoding[:40] if encoding.isprintable() else "?"
-        raise BadBody(f"content-encoding {named!r} is not taken, and was not asked for")
+        raise BadBody(
+            f"content-encoding {named!r} is not taken, and was not asked for",
+            "have the server, or the proxy before it, not compress, or name another with LLM_BASE_URL",
+        )
     received = 0
     async for piece in response.content.iter_chunked(PIECE):
         yield piece

@@ -21,7 +21,7 @@ import msgspec
 from parley.agents.context import RawReply, Shown
 from parley.agents.endpoint.completion import ServerAnswer
 from parley.agents.endpoint.endpoint import Broken, Rejected
-from parley.agents.endpoint.limits import REJECTIONS, backoff_s
+from parley.agents.endpoint.limits import FAILURES, REJECTIONS, backoff_s
 from parley.agents.model.base import (
     Completion,
     Emit,
@@ -59,7 +59,7 @@ _TELLS_S = 0.5
 """Seconds before the end of a turn in which no try begins any more, so that its reason still arrives."""
 _MARGIN = 64
 """Tokens of a window that are left to what a server puts around a prompt."""
-_AGAIN = frozenset({408, 409, 425, 429})
+_AGAIN = frozenset({408, 409, 425, 429, 529})
 
 
 def _setting(error: Rejected) -> str:
@@ -376,6 +376,8 @@ class StructuredCall:
                     self._book(None, error.text)
                 elif not error.reached:
                     self._model.saw_server(error.why)
+                if error.cure:
+                    raise ModelMisconfigured(f"{self._never}: {error.why}; {error.cure}") from None
                 await self._again(error.why, None)
             else:
                 self._model.saw_server()
@@ -477,7 +479,7 @@ class StructuredCall:
         asked_s = refusals.wait_s(error)
         if asked_s is not None and status == 429:
             self._model.open()[1].close_for(asked_s)
-        await self._again(error.why, asked_s, loading=loading)
+        await self._again(error.why, asked_s, REJECTIONS if status in _AGAIN else FAILURES, loading=loading)
 
     def _refused_for_good(self, error: Rejected) -> ModelMisconfigured:
         tried = f"; tried in vain: {self._trials.words}" if self._trials.words else ""
@@ -488,8 +490,8 @@ class StructuredCall:
         stop = refusals.stop(error)
         if stop is not None:
             kind = {Action.CREDIT: ModelUnavailable, Action.FILTER: ModelRefused}.get(stop, ModelMisconfigured)
-            keys = " or ".join(self._options.key_names)
-            raise kind(f"{self._never}: {refusals.STOPS[stop].format(why=error.why, keys=keys)}")
+            cure = refusals.cure(error, self._options.key_names)
+            raise kind(f"{self._never}: {refusals.STOPS[stop][0]} ({error.why}); {cure}")
 
     def _ask_otherwise(self, error: Rejected, body: dict[str, Any]) -> None:
         """Raise `_AskAgain` if there is something else to try."""
@@ -508,7 +510,7 @@ class StructuredCall:
             self._refused = error
             raise _AskAgain
 
-    async def _again(self, why: str, asked_s: float | None, loading: bool = False) -> None:
+    async def _again(self, why: str, asked_s: float | None, most: int = FAILURES, *, loading: bool = False) -> None:
         """Wait before another try; for a model that is being loaded, as long as the turn has time. Raises
         ModelUnavailable when there is no time or no call for one."""
         self._under_way = False
@@ -517,8 +519,10 @@ class StructuredCall:
         pause_s = backoff_s(self._rejections, self._model.dice)
         if asked_s is not None:
             pause_s = asked_s + 0.1 * pause_s
-        if self._rejections > REJECTIONS and not (loading and self._shown.deadline_ns):
-            raise ModelUnavailable(f"{name}: turned away {self._rejections} times, lastly: {why}")
+        if self._rejections > most and not (loading and self._shown.deadline_ns):
+            often = f"{name}: turned away {self._rejections} times, lastly: {why}"
+            fewer = "LLM_CONCURRENCY sends fewer requests at once"
+            raise ModelUnavailable(f"{often}; {fewer if most == REJECTIONS else 'LLM_BASE_URL names another server'}")
         if self._is_spent():
             raise ModelUnavailable(f"{name}: {why}, and no call is left")
         left_s = self._deadline_s - time.time()

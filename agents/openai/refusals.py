@@ -7,10 +7,11 @@ code.
 """
 
 import re
+from collections.abc import Sequence
 from enum import StrEnum, auto
 from functools import lru_cache
 
-from parley.agents.endpoint.endpoint import Rejected
+from parley.agents.endpoint.endpoint import Broken, Failure, Rejected
 
 LEAST = 512
 """Tokens: what tells of less is no window."""
@@ -22,6 +23,7 @@ class Action(StrEnum):
 
     KEY = auto()
     CREDIT = auto()
+    ADDRESS = auto()
     PLACE = auto()
     """The provider serves nobody from here, or under these rules."""
     FILTER = auto()
@@ -46,15 +48,18 @@ class Action(StrEnum):
 
 
 STOPS = {
-    Action.KEY: "the key is refused ({why}); it comes from {keys}",
-    Action.CREDIT: "the account has no credit left ({why}); pay there, or name another with LLM_PROVIDER",
-    Action.PLACE: "the provider does not serve this account or place ({why}); see to that there, or name another with"
-    " LLM_PROVIDER",
-    Action.FILTER: "declined: its provider's filter ({why}); LLM_MODEL names another",
-    Action.FORBIDDEN: "the server forbids it ({why}); see the key in {keys}, LLM_MODEL, and what the provider allows",
-    Action.MODEL: "the server has no such model or address ({why}); LLM_MODEL names the one, LLM_BASE_URL the other",
+    Action.KEY: ("the key is refused", "put a key that it takes into {keys}"),
+    Action.CREDIT: ("the account has no credit left", "pay there, or name another with LLM_PROVIDER"),
+    Action.ADDRESS: ("the server is elsewhere", "set LLM_BASE_URL to its address"),
+    Action.PLACE: (
+        "the provider does not serve this account or place",
+        "see to that there, or name another with LLM_PROVIDER",
+    ),
+    Action.FILTER: ("declined: its provider's filter", "LLM_MODEL names another"),
+    Action.FORBIDDEN: ("the server forbids it", "see the key in {keys}, LLM_MODEL, and what the provider allows"),
+    Action.MODEL: ("the server has no such model or address", "LLM_MODEL names the one, LLM_BASE_URL the other"),
 }
-"""Nothing that a request could say otherwise would help: what is said then, with the setting that would."""
+"""Nothing that a request could say otherwise would help: what is said then, and the setting that would."""
 
 _OUTPUT = (
     r"(?:max_?(?:completion_|output_|new_)?_?tokens|output tokens?|completion tokens?|maximum tokens|maxoutputtokens)"
@@ -247,6 +252,8 @@ _LONGEST_WAIT_S = 60.0
 def stop(refusal: Rejected) -> Action | None:
     """Why no request would be answered; None: another may be."""
     text, first = refusal.body, _first(refusal)
+    if refusal.status < 400:
+        return Action.ADDRESS
     if refusal.code == "insufficient_quota":
         return Action.CREDIT
     if refusal.status == 402:
@@ -260,6 +267,14 @@ def stop(refusal: Rejected) -> Action | None:
     if refusal.status == 403 and first not in (Action.STREAM, Action.NO_STREAM, Action.SHORTER):
         return Action.FORBIDDEN
     return Action.MODEL if refusal.status in (404, 405) and _ADDRESS.search(text) else None
+
+
+def cure(failure: Failure, keys: Sequence[str]) -> str:
+    """What mends it, where no request would be answered; empty: another may be. `keys`: the variables of the key."""
+    if isinstance(failure, Broken):
+        return failure.cure
+    action = stop(failure) if isinstance(failure, Rejected) else None
+    return "" if action is None else STOPS[action][1].format(keys=" or ".join(keys))
 
 
 def is_loading(refusal: Rejected) -> bool:

@@ -76,39 +76,40 @@ async def _of_server(seat: str, model: "OpenAIModel", lacks: Lacks, *, probe: bo
         return report
     started = time.perf_counter()
     try:
-        why, learned = await _asked_something(model)
+        why, learned, cure = await _asked_something(model)
     finally:
         await model.aclose()
     if why:
-        lacks(f"agent {seat}: model {model.name} does not answer: {why}", remedy(o.provider, model.name, why))
+        lacks(f"agent {seat}: model {model.name} does not answer: {why}", remedy(o.provider, model.name, why, cure))
         return msgspec.structs.replace(report, status="missing")
     seconds = round(time.perf_counter() - started, 3)
     rung = NAMES[model.rung()]
     return msgspec.structs.replace(report, status="answers", seconds=seconds, structured=rung, learned=learned)
 
 
-async def _asked_something(model: "OpenAIModel") -> tuple[str, str]:
-    """(What is wrong, without key and address; empty if it answered, what was learned of its server on the way)."""
+async def _asked_something(model: "OpenAIModel") -> tuple[str, str, str]:
+    """(What is wrong, without key and address; empty if it answered, what was learned of its server on the way, what
+    certainly mends it)."""
     from parley.agents.endpoint.endpoint import Failure
-    from parley.agents.openai import small_call
+    from parley.agents.openai import refusals, small_call
 
     try:
         async with asyncio.timeout(PROBE_S):
-            return "", await small_call.ask(model)
+            return "", await small_call.ask(model), ""
     except TimeoutError:
-        return f"nothing within {PROBE_S:g} s", ""
+        return f"nothing within {PROBE_S:g} s", "", ""
     except Failure as error:
-        return error.why, ""
+        return error.why, "", refusals.cure(error, model.options.key_names)
 
 
-def remedy(provider: str, model: str, why: str) -> str:
-    """What to do about a model that did not answer."""
-    if provider == "ollama":
+def remedy(provider: str, model: str, why: str, cure: str) -> str:
+    """What to do about a model that did not answer; `cure`: what certainly mends it."""
+    if provider == "ollama" and (not cure or "HTTP 404" in why):
         return f"ollama serve, and ollama pull {model}"
-    if "401" in why or "403" in why:
-        return "put a key that it takes into LLM_API_KEY, or the provider's own variable"
+    if cure:
+        return cure
     if "HTTP 5" in why:
         return "its server failed: look into the server's own log, and start it again"
     if why.startswith("no connection") or why.startswith("nothing within"):
         return "start the server, or set LLM_BASE_URL to where it is"
-    return "set LLM_MODEL to one that the server has"
+    return "see LLM_MODEL, LLM_BASE_URL and LLM_STRUCTURED (docs/models.md)"

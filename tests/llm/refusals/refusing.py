@@ -45,7 +45,7 @@ def refusal(case: dict[str, Any], streamed: bool) -> Step:
     if headers.get("retry-after") == "DATE":
         headers["retry-after"] = formatdate(time.time() + 1, usegmt=True)
     headers = {name.replace("-", "_"): value for name, value in headers.items()}
-    if case["status"] == 200 and streamed:
+    if case["status"] == 200 and streamed and not text.startswith("<"):
         return raw(f"event: error\ndata: {text}\n\n".encode(), kind="text/event-stream", **headers)
     kind = "text/html" if text.startswith("<") else "application/json"
     return raw(text.encode(), case["status"], kind, **headers)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from parley.agents.endpoint.endpoint import Rejected
-from parley.agents.endpoint.limits import REJECTIONS
+from parley.agents.endpoint.limits import FAILURES, backoff_s
 from parley.agents.model.base import ModelError
 from parley.agents.openai import probe, refusals, small_call, trials
 from parley.agents.openai.options import parse
@@ -107,14 +107,29 @@ def test_the_wait_that_a_text_names_counts_up_to_a_minute(text: str, seconds: fl
     assert refusals.wait_s(Rejected(429, text, "", 3.0, body=text)) == 3.0, "a header counts before a text"
 
 
-async def test_a_model_that_is_being_loaded_is_waited_for_by_time_and_not_by_count() -> None:
-    loading: list[Step] = [fails(503, "Loading model", retry_after="0.01")] * (REJECTIONS + 1)
+async def test_a_server_that_fails_is_left_soon_and_one_that_loads_its_model_is_waited_for_by_time() -> None:
+    failing: list[Step] = [fails(500, retry_after="0.01")]
+    async with model_server(*failing) as server, model(server.url) as made:
+        with pytest.raises(ModelError, match=r"turned away 6 times, lastly: HTTP 500.*LLM_BASE_URL"):
+            await made.reply(asked(), silent)
+    assert len(server.requests) == FAILURES + 1 and sum(backoff_s(n, lambda: 1) for n in range(1, FAILURES + 1)) < 16
+    loading: list[Step] = [fails(503, "Loading model", retry_after="0.01")] * (FAILURES + 1)
     async with model_server(*loading, says(FULL)) as server, model(server.url) as made:
         assert (await made.reply(asked(), silent)).usage.calls == 1
-    assert len(server.requests) == REJECTIONS + 2
     async with model_server(fails(503, "Loading model")) as server, model(server.url) as made:
         with pytest.raises(ModelError, match=r"deadline|the turn ends"):
             await made.reply(asked(seconds=0.5), silent)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_a_proxy_that_refuses_is_named_at_once(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    async with model_server(fails(407)) as server:
+        monkeypatch.setenv(f"{scheme}_proxy", server.url.removesuffix("/v1"))
+        async with model(f"{scheme}://model.test/v1") as made:
+            assert "HTTP 407" in await made.check()
+            with pytest.raises(ModelError, match=r"https_proxy .* refuses it \(HTTP 407\).*no_proxy"):
+                await made.reply(asked(), silent)
+    assert len(server.requests) == 2
 
 
 async def test_thoughts_never_ask_for_more_than_the_models_limit_on_output() -> None:
