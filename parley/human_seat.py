@@ -24,7 +24,7 @@ from parley.client.people import sitting
 from parley.client.show.control import SEAT
 from parley.client.view.fold import of_result
 from parley.observability.metrics import Metrics
-from parley.planned.access import run
+from parley.planned.access import bus_options, run
 from parley.planned.local_stack import LocalParley
 from parley.process import INTERRUPTED
 from parley.schemas.post import Post
@@ -79,21 +79,19 @@ async def _bus(settings: Settings, sid: str, seat: str) -> AsyncIterator[tuple[s
     async with Lease(order.stack, state, looks=True) as lease:
         async with open_client(lease.url, lease.credentials(OWNER), _OWNER_S) as client:
             await LocalParley(client, lease).serve_again(sid)
-        path = lease.credentials(_user(lease.running(), seat))
+        path = lease.credentials(_user(lease.running(), seat, bus_options(settings)))
         yield lease.url, sitting.of_seat(load_credentials(path), seat), order.stack.ack_wait_s
 
 
-def _user(running: Running, seat: str) -> str:
-    """The user that a person in the seat is."""
+def _user(running: Running, seat: str, where: str) -> str:
+    """The user that a person in the seat is. `where`: the options that name the bus."""
     if human_queue(seat) in running.credentials:
         return human_queue(seat)
     seats = list(dict.fromkeys(map(plain_name, running.queues)))
     if seats and seat not in seats:
         raise BadInput("seat", f"there is no seat {seat}; seats are {', '.join(seats)}")
-    raise BadInput(
-        "seat",
-        f"nobody may sit on {seat} here: start the stack with parley up --human {seat}, or ask with --human {seat}",
-    )
+    start = f"start the stack with parley up --human {seat}{where}"
+    raise BadInput("seat", f"nobody may sit on {seat} here: {start}, or ask with --human {seat}")
 
 
 async def _sit(url: str, credentials: Credentials, sid: str, order: Sit, ack_wait_s: float) -> int:

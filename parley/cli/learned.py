@@ -76,9 +76,11 @@ def thresholds_show(settings: "Settings", kind: Kind = None) -> Answer:
       parley thresholds show --kind law
     """
     from parley.learned import thresholds as learned
+    from parley.planned.access import bus_options
 
     found, applied = learned.thresholds_of(settings, kind or "")
-    return Answer({"found": found, "holds": found.holds, "applied": applied}, learned.threshold_lines(found, applied))
+    told = learned.threshold_lines(found, applied, bus_options(settings))
+    return Answer({"found": found, "holds": found.holds, "applied": applied}, told)
 
 
 @command(thresholds, "apply", LEARNED)

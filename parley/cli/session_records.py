@@ -1,5 +1,6 @@
 """Commands that read a session's record, go on from it, or say what its result is worth."""
 
+import shlex
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -77,13 +78,14 @@ def explain(
     """
     from parley import sessions
     from parley.client.rendering import documents, explain
+    from parley.planned.access import bus_options
 
     record, drawn = sessions.load_explained_record(settings, session, plot)
     if drawn:
         warn(f"parley: wrote {drawn}")
     return Answer(
         lambda: documents.document(record, posts=False),
-        explain.explanation_lines(record, part, cut=cuts()),
+        explain.explanation_lines(record, part, cut=cuts(), named=shlex.quote(session), where=bus_options(settings)),
         width=terminal_width(),
     )
 
@@ -112,11 +114,13 @@ def feedback(
       parley feedback 1f2e3d4c5b6a79880716 wrong --answer "blue-green" --note "the canary has no traffic"
     """
     from parley import sessions
+    from parley.planned.access import bus_options
 
     sessions.feedback(settings, session, right=verdict is ResultVerdict.RIGHT, answer=answer, note=note)
+    learns = f"parley reliability learn{bus_options(settings)}"
     lines = [
         f"session {session}: its result is {verdict.value}, as you say",
-        "parley reliability learn takes it into the records, for sessions that open afterwards",
+        f"to take it into the records, for sessions that open afterwards: {learns}",
     ]
     return Answer({"session": session, "feedback": verdict.value, "answer": answer, "note": note}, lines)
 

@@ -118,9 +118,12 @@ def sessions_show(settings: "Settings", session: Subject, everything: Everything
     """
     from parley import sessions
     from parley.client.rendering import documents, terminal
+    from parley.planned.access import bus_options
 
     record = sessions.view(settings, session, everything=everything)
-    return Answer(lambda: documents.document(record), terminal.show(record), width=terminal_width())
+    record.led = Path(session).is_file()  # another command would not find it by its id
+    told = terminal.show(record, bus_options(settings))
+    return Answer(lambda: documents.document(record), told, width=terminal_width())
 
 
 @command(app, "watch")

@@ -18,6 +18,7 @@ from parley.client.errors import BadInput, ParleyError
 from parley.coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder, models
 from parley.doctor.report import Component, Missing, Report, RoleFound
+from parley.planned.access import bus_options
 from parley.planned.plan import Plan
 from parley.schemas.expert import expert_of
 from parley.schemas.presence import Announcement
@@ -255,6 +256,11 @@ class _Doctor:
         state = nats.creds.absolute().parent.parent if nats.creds is not None else None
         return state if state is not None and last_run(state) is not None else None
 
+    @property
+    def _up(self) -> str:
+        """The command that starts the stack of this machine."""
+        return f"parley up{'' if self.settings.nats.url else bus_options(self.settings)}"
+
     async def _servers(self, client: "Client") -> None:
         """Ask each server of a cluster: the one that is connected notices only after some seconds that others froze."""
         nc = client.connection.nc
@@ -285,7 +291,7 @@ class _Doctor:
             self.moderators = Component(status="missing", what=f"none answered within {_ASK_S:g} s")
             nats = self.settings.nats
             if nats.url is None or nats.creds is None:
-                mend = "end the stack that runs, and start it again: parley up"
+                mend = f"end the stack that runs, and start it again: {self._up}"
             else:
                 keys = nats.creds.parent
                 mend = (
@@ -306,7 +312,7 @@ class _Doctor:
             if len(names) > 1:
                 self.lacks(
                     f"different agents serve {queue} ({', '.join(sorted(names))}), and each turn goes to any of them",
-                    f"end all but one; a stack starts none with: parley up --free {queue}",
+                    f"end all but one; a stack starts none with: {self._up} --free {queue}",
                 )
 
     async def _unreadable(self, client: "Client", workers: "Workers") -> None:
@@ -383,7 +389,9 @@ class _Doctor:
         if self.workers is None:
             status = "unknown" if self.runs else "not running"
         elif status == "missing" and protocol == self.plan.protocol:
-            mend = "start them: parley up, after the stack that runs has ended, or parley agent SPEC (docs/experts.md)"
+            mend = (
+                f"after the stack that runs has ended, {self._up} starts them, or parley agent SPEC (docs/experts.md)"
+            )
             self.lacks(f"{protocol}: no expert is there, so nobody takes on a task", mend)
         return RoleFound(protocol=protocol, role="expert", needed=1, queues=queues, status=status)
 
@@ -391,7 +399,7 @@ class _Doctor:
         """The command that starts a worker of a queue, to be typed as it stands."""
         nats = self.settings.nats
         if nats.url is None or nats.creds is None:
-            return "end the stack that runs, and start one for every protocol: parley up"
+            return f"end the stack that runs, and start one for every protocol: {self._up}"
         return f"parley agent {queue} --nats {nats.url} --creds {nats.creds.parent / queue}.json"
 
     def _due(self) -> Mapping[str, int]:

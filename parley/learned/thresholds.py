@@ -53,8 +53,8 @@ def _without(kept: store.Store, kind: str) -> tuple[Thresholds, ...]:
     return tuple(row for row in kept.thresholds if row.kind != kind)
 
 
-def threshold_lines(best: ThresholdFinding, applied: Thresholds | None) -> Iterator[str]:
-    """What was found, in lines."""
+def threshold_lines(best: ThresholdFinding, applied: Thresholds | None, where: str = "") -> Iterator[str]:
+    """What was found, in lines. `where`: the options that name the bus, behind a command."""
     yield f"{count(best.outcomes, 'panel')} with feedback{_of_kind(best.kind)}"
     if best.defaults is not None:
         yield f"{'':<10}{'threshold':>9} {'rounds':>6} {'quorum':>6}   right wrong  none unknown   rounds played"
@@ -64,7 +64,7 @@ def threshold_lines(best: ThresholdFinding, applied: Thresholds | None) -> Itera
     if best.held_out is not None:
         yield f"on the half that did not choose: {_against(best.held_out)}"
     if best.holds:
-        yield f"use it: parley thresholds apply{f' --kind {line(best.kind)}' if best.kind else ''}"
+        yield f"use it: parley thresholds apply{f' --kind {line(best.kind)}' if best.kind else ''}{where}"
     else:
         yield f"nothing to apply: {_why(best)}"
     if applied is not None:

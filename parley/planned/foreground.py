@@ -106,7 +106,7 @@ def shared_words(settings: Settings, queue: str) -> str:
         return ""
     return (
         f"parley: the stack in {state} serves {queue} too. Each turn of {queue} goes to either of the two."
-        f" For this agent alone, start the stack with: parley up --free {queue}"
+        f" For this agent alone, start the stack with: parley up --free {queue} --state {state}"
     )
 
 

@@ -28,17 +28,28 @@ _OPEN = 200
 """Characters of a question, and of what kept it from being settled, where one screen is to hold them."""
 
 
-def explanation_lines(source: Record | Fold, part: str = "", *, cut: bool = False) -> Iterator[str]:
-    """The explanation in lines. `part`: only what has this name, or `all`. `cut`: one screen is to hold it. Raises
-    BadInput where there is no such part."""
+def explanation_lines(
+    source: Record | Fold, part: str = "", *, cut: bool = False, named: str = "", where: str = ""
+) -> Iterator[str]:
+    """The explanation in lines. Raises BadInput where there is no such part.
+
+    Parameters
+    ----------
+    part
+        Only what has this name, or `all`.
+    cut
+        One screen is to hold it.
+    named, where
+        The session as the command named it, and the options that name the bus, for the command that is shown.
+    """
     fold = fold_of(source)
     fold.led = True  # the parts' names are the next step
     parts = _parts(fold)
     if part and part != EVERY:
-        named = [p for p in parts if p.name == part]
-        if not named:
+        wanted = [p for p in parts if p.name == part]
+        if not wanted:
             raise BadInput("part", f"got {part!r}; session {fold.sid} has {', '.join(p.name for p in parts)}, {EVERY}")
-        yield from bare(told for p in named for told in part_lines(p))
+        yield from bare(told for p in wanted for told in part_lines(p))
         return
     most = _OPEN if cut else 0
     yield f"Session {line(fold.sid)}, {line(fold.protocol or 'protocol unknown')}: {line(fold.question, most)}"
@@ -70,9 +81,8 @@ def explanation_lines(source: Record | Fold, part: str = "", *, cut: bool = Fals
             yield ""
             yield from bare(part_lines(one))
     elif parts:
-        yield from wrapped(
-            f"More, by name (parley explain {line(fold.sid)} NAME): {', '.join(p.name for p in parts)}, {EVERY}.", _WIDE
-        )
+        again = f"parley explain {line(named or fold.sid)} NAME{where}"
+        yield from wrapped(f"More, by name ({again}): {', '.join(p.name for p in parts)}, {EVERY}.", _WIDE)
 
 
 def _parts(fold: Fold) -> tuple[CardPart, ...]:

@@ -144,7 +144,7 @@ def answer_lines(card: ResultCard, *, cut: bool = False, where: str = "") -> Ite
         else:
             style = {"sure": sure, "weak": "score"}.get(told.what, "")
             text = line(told.text if cut or not told.cut else rest[told.what])
-            text += where if told.what == "next" else ""
+            text += where if told.what == "next" and text.startswith("parley ") else ""
             yield style, f"  {label}{' '.join(filter(None, (text, quote)))}"
 
 
@@ -200,9 +200,9 @@ def left_out_words(fold: Fold) -> str:
     )
 
 
-def _sections(fold: Fold) -> Iterator[tuple[str, list[str]]]:
+def _sections(fold: Fold, where: str = "") -> Iterator[tuple[str, list[str]]]:
     """(title, lines): the answer, what was said by rounds, and what stands behind the answer."""
-    yield "Answer", [*bare(end_lines(fold)), *feedback_words(feedback_of(fold.posts))]
+    yield "Answer", [*bare(end_lines(fold, where)), *feedback_words(feedback_of(fold.posts))]
     for round_ in fold.rounds():
         if said := list(bare(told for post in round_.posts for told in card_lines(post))):
             yield line(" · ".join(filter(None, (round_.name, round_.note)))), said
@@ -214,11 +214,11 @@ def _sections(fold: Fold) -> Iterator[tuple[str, list[str]]]:
         yield "Left out", [left_out]
 
 
-def show(source: Record | Fold) -> Iterator[str]:
-    """The whole session in lines, as far as it may be seen."""
+def show(source: Record | Fold, where: str = "") -> Iterator[str]:
+    """The whole session in lines, as far as it may be seen. `where`: as answer_lines takes it."""
     fold = fold_of(source)
     yield from bare(opening_lines(fold))
-    for title, told in _sections(fold):
+    for title, told in _sections(fold, where):
         yield from ("", f"{title}:", *told)
 
 

@@ -65,7 +65,7 @@ def test_the_doctors_report_fits_the_terminal() -> None:
 def test_an_explanation_is_wrapped_between_words(tmp_path: Path) -> None:
     shown = screen_of(Front(tmp_path), "explain", str(LOG), rows=48)
     assert max(map(columns, shown)) <= 80
-    whole = " ".join(" ".join(explain.explanation_lines(read_record(LOG), cut=True)).split())
+    whole = " ".join(" ".join(explain.explanation_lines(read_record(LOG), cut=True, named=str(LOG))).split())
     assert " ".join(" ".join(shown).split()) == whole, "no word is cut, and none is left out"
 
 

@@ -149,7 +149,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
             else f"no answer: {line(p.why, _WIDE)}"
         )
         yield f"{line(p.part, _WIDE)} {came}"
-        yield f"  {_how(p) if p.answer else p.reason or p.status}; parley explain {p.session}"
+        yield f"  {_how(p) if p.answer else p.reason or p.status}; its session: {p.session}"
         against = "against it" if p.answer else "held by some"
         yield from (f"  {against}: {line(d, _WIDE)}" for d in p.dissent)
     if outcome.signed or outcome.unsigned:
