@@ -382,7 +382,8 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
         for holder in d.holders:
             if holder not in holding:
                 seated = ", ".join(sorted(names))
-                raise Inadmissible("evidence", f"evidence {d.name}: no seat {holder}; seats are {seated}")
+                mend = f"; seat more, or name its folder after one of these, or after none for all: {seated}"
+                raise Inadmissible("evidence", f"evidence {d.name}: there is no seat {holder}{mend}")
     documents = tuple(
         msgspec.structs.replace(d, holders=tuple(dict.fromkeys(seat for h in d.holders for seat in holding[h])))
         for d in documents

@@ -52,7 +52,7 @@ _ROWS = (
     ),
     _unsettled("stalemate", "the mean quality of the arguments stayed below the gate; no consensus"),
     _settled("played", "every stage was played"),
-    _unsettled("nothing_said", "nobody won: neither side said anything"),
+    _unsettled("nothing_said", "nobody won: neither side said anything of substance"),
     _settled("answered", "one answer; nobody checked it"),
     _converged("approved", "the work is done, and every reviewer approved it"),
     _converged("reviewed", "the text is done, and every reviewer approved it; nothing was run"),

@@ -89,20 +89,17 @@ def read_record(path: Path) -> Record:
 
 def parse_record(data: bytes, path: str) -> Record:
     """A record from what a file holds. Raises BadInput as read_record."""
+    other = f"{path} is no exported session; parley sessions export ID -o session.jsonl writes one"
     try:
         lines = data.decode().split("\n")
         head = decode(lines[0].encode(), _Head)
-    except UnicodeDecodeError as error:
-        raise BadInput("file", f"{path} is no exported session: it is not UTF-8 text (byte {error.start})") from error
-    except Undecodable as error:
-        raise BadInput(
-            "file", f"{path} is no exported session: its first line does not say so ({error.why})"
-        ) from error
+    except (UnicodeDecodeError, Undecodable) as error:
+        raise BadInput("file", other) from error
     if head.parley == "posts":
         whole = "expected the record (sessions export --all, with an owner's credentials)"
         raise BadInput("file", f"{path} holds what was posted, as far as its owner might see it; {whole}")
     if head.parley != "session":
-        raise BadInput("file", f"{path} is no exported session: its first line does not say so")
+        raise BadInput("file", other)
     if head.version != VERSION:
         raise BadInput("file", f"{path} has version {head.version!r}, and this release reads version {VERSION}")
     return record_of(head.session, lines[1:], path, 2)

@@ -80,7 +80,7 @@ def test_a_holder_that_names_a_role_stands_for_all_its_seats() -> None:
 @pytest.mark.parametrize(
     ("documents", "text"),
     [
-        ((document("a.md", "a", "nobody"),), "evidence a.md: no seat nobody; seats are analyst, panelist_1"),
+        ((document("a.md", "a", "nobody"),), "a.md: there is no seat nobody; seat more, or name its folder after"),
         ((document("a.md", "a"), document("a.md", "b")), "evidence a.md: two documents have this name"),
         (
             tuple(document(f"{i}.md", f"{i}" + "€" * 1_500_000) for i in range(3)),

@@ -176,7 +176,7 @@ BAD = [
     (("ask", "q", "--nats", "nats://127.0.0.1:1"), "nats.creds: a bus at --nats needs a credentials file"),
     (("sessions", "show", "nope"), "session: there is no session nope"),
     (("replay", "nope.jsonl"), "file: nope.jsonl does not exist"),
-    (("explain", "misspelt.yaml"), "file: misspelt.yaml is no exported session"),
+    (("explain", "misspelt.yaml"), "misspelt.yaml is no exported session; parley sessions export ID"),
     (("agent", "nope"), "spec: nope: no such file, and no built-in agent"),
     (("agent", "analyst"), "nats: a service needs the bus's address and its credentials"),
     (("ask", "q", "--creds", "x.json"), "nats.creds: x.json is for a bus that runs elsewhere; name it with --nats URL"),

@@ -68,7 +68,7 @@ def counted(s: State, v: View, says: Says = ()) -> str:
     f, won = format_of(v), winner(s, v, says)
     totals = points(s, v, says).team
     if not won and s.complete and not any(of_substance(s, v, says).values()):
-        return "nobody won: neither side said anything"
+        return "nobody won: neither side said anything of substance"
     if not won:
         return "nobody won; points so far " + ", ".join(f"{x.name} {figure(totals[t], 2)}" for t, x in f.teams.items())
     by_votes = f.decided_by == "votes"

@@ -1,6 +1,7 @@
 """A juror that is a function."""
 
 import parley
+from parley_jury.kit import first_word
 from parley_jury.rows import JUROR
 
 
@@ -10,5 +11,4 @@ async def steady(turn: parley.Turn) -> parley.Reply:
     if turn.others:
         choices = [other.body.choice for other in turn.others]
         return parley.Reply(choice=max(sorted(choices), key=choices.count), why="Most of the others say so.")
-    words = turn.documents[0].text.split() if turn.documents else ["yes"]
-    return parley.Reply(choice=words[0], why="It stands first in what I hold.")
+    return parley.Reply(choice=first_word(d.text for d in turn.documents), why="It stands first in what I hold.")

@@ -1,6 +1,7 @@
 """What jurors do."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from parley.agents.context import Shown
@@ -10,10 +11,13 @@ from parley.agents.retrieval.corpus import Corpus
 from parley_jury.messages import Ballot, Count, Vote
 
 
+def first_word(texts: Iterable[str]) -> str:
+    """The first word of these texts; `yes` where they have none. Marks such as a heading's `#` are no words."""
+    return next((found[0] for text in texts if (found := re.search(r"\w+", text))), "yes")
+
+
 def _vote(shown: Shown, _corpus: Corpus) -> tuple[Vote, bool]:
-    """The first word of the first document that it holds; without one, `yes`."""
-    words = shown.documents[0].text.split() if shown.documents else []
-    return Vote(choice=words[0] if words else "yes", why="It stands first in what I hold."), False
+    return Vote(choice=first_word(d.text for d in shown.documents), why="It stands first in what I hold."), False
 
 
 def _extractive() -> Mapping[str, TurnMethod]:

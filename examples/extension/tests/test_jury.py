@@ -9,6 +9,7 @@ from parley.testing import allow, check_agent, check_protocol, play, scripted, t
 allow("parley-jury")
 
 from parley_jury.agents import steady  # noqa: E402  # its role is known from here on
+from parley_jury.kit import first_word  # noqa: E402
 from parley_jury.machine import PROTOCOL  # noqa: E402
 from parley_jury.retriever import shortest  # noqa: E402
 from parley_jury.rows import HUNG, JUROR, PATIENCE, ROOM, VERDICT  # noqa: E402
@@ -19,6 +20,7 @@ FIRST, SECOND, THIRD = (f"{JUROR}_{i}" for i in (1, 2, 3))
 def test_a_juror_follows_most_of_the_others() -> None:
     asked = turn("vote", "Tea or coffee?", protocol="jury", others=[{"choice": "tea"}, {"choice": "tea"}])
     assert asyncio.run(steady(asked)).fields["choice"] == "tea"
+    assert first_word(["# ", "## Tea or coffee"]) == "Tea" and first_word([]) == "yes"
 
 
 def test_the_juror_is_an_agent() -> None:

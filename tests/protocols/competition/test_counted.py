@@ -137,7 +137,7 @@ def test_nobody_wins_where_neither_side_said_anything(pro: str, con: str) -> Non
     assert p.outcome["of_substance"] == {"pro": 0, "con": 0} == p.stop["certificate"]["of_substance"]
     row = STOPS[p.result.stop.reason]
     assert row.exit_status(p.result.stop.converged) == UNSETTLED
-    assert row.in_words(p.result.stop.converged) == "nobody won: neither side said anything"
+    assert row.in_words(p.result.stop.converged) == "nobody won: neither side said anything of substance"
     card = shown.card(p)
     assert card.text == "" and "neither side said anything" in card.sure
 
