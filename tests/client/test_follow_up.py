@@ -87,7 +87,7 @@ def test_the_next_session_has_its_settings_and_documents_unless_it_says_otherwis
     opening = OpenSession(question="q", protocol="consensus", settings=before.whole("consensus", {}))
     same = before.into(opening)
     assert same.continues == "s1" and [d.name for d in same.documents] == ["a.md", "previous/s1.md"]
-    assert same.documents[0].holders, "it stays with whoever held it"
+    assert same.documents[0].holders == (EVERYBODY,), "each panelist held it"
     changed = before.into(msgspec.structs.replace(opening, documents=(document("a.md", "new"), document("b.md", "b"))))
     assert [(d.name, d.text[:3]) for d in changed.documents[:2]] == [("a.md", "new"), ("b.md", "b")]
     fewer = before.into(msgspec.structs.replace(opening, settings={"panel": 2}))

@@ -55,42 +55,33 @@ def test_ask_prints_the_frame_and_nothing_else(front: Front, asked: dict[str, An
     front.assert_nothing_left()
 
 
-@pytest.fixture(scope="module")
-def exported(front: Front, asked: dict[str, Any]) -> Path:
-    """That session's log as a file."""
-    file = front.folder / "s.jsonl"
-    code, _, err = front.run("sessions", "export", asked["session"], "-o", str(file))
+def run(front: Front, *arguments: str) -> str:
+    code, out, err = front.run(*arguments)
     assert code == 0, err
-    return file
+    return out
 
 
 def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
-    front: Front, asked: dict[str, Any], exported: Path
+    front: Front, asked: dict[str, Any]
 ) -> None:
-    sid = asked["session"]
+    sid, file = asked["session"], front.folder / "s.jsonl"
+    run(front, "sessions", "export", sid, "-o", str(file))
     rows = front.json("sessions", "list", "--json")["sessions"]
     assert [(r["session"], r["status"], r["reason"]) for r in rows] == [(sid, "finished", "threshold")]
-    file = exported
     head, *entries = file.read_text().splitlines()
     assert json.loads(head) == {"parley": "session", "session": sid, "version": 1}
     assert [json.loads(e)["n"] for e in entries] == list(range(len(entries)))
     replayed = front.json("replay", str(file), "--json")
     assert (replayed["recomputed"], replayed["transitions"], replayed["result"]) == (True, len(entries), asked)
     assert front.json("sessions", "show", str(file), "--json")["result"] == asked
-    code, out, _ = front.run("sessions", "show", str(file))
-    assert code == 0
-    assert f"Answer: {ANSWER}" in out
+    assert f"Answer: {ANSWER}" in run(front, "sessions", "show", str(file))
     why = front.json("explain", sid, "--json")
     assert why["result"] == asked and why["view"]["result"]["stop"] == "enough seats said or signed the same answer"
-    code, out, _ = front.run("explain", str(file))
-    assert code == 0
-    assert "enough seats said or signed the same answer (threshold)" in out
+    assert "enough seats said or signed the same answer (threshold)" in run(front, "explain", str(file))
     parted = front.json("replay", str(file), "--set", "consensus.threshold=100", "--json")
     assert parted["n"] is None, "its score is 100"
-    code, out, _ = front.run("sessions", "export", str(file), "--format", "markdown")
-    assert code == 0
-    assert out.startswith(f"# Session {sid}")
-    assert json.loads(front.run("sessions", "export", str(file), "--format", "json")[1])["result"] == asked
+    assert run(front, "sessions", "export", str(file), "--format", "markdown").startswith(f"# Session {sid}")
+    assert json.loads(run(front, "sessions", "export", str(file), "--format", "json"))["result"] == asked
     front.assert_nothing_left()
 
 
@@ -98,8 +89,7 @@ def test_sessions_are_found_by_words_of_question_and_answer(front: Front, asked:
     found = front.json("sessions", "search", "LITHUANIA", "vilnius", "--json")
     assert [(s["session"], s["answer"]) for s in found["sessions"]] == [(asked["session"], ANSWER)]
     assert (found["searched"], found["more"]) == (1, False)
-    code, out, _ = front.run("sessions", "search", "Kaunas Vilnius")
-    assert (code, out) == (0, "0 found in 1 session\n"), "every word counts"
+    assert run(front, "sessions", "search", "Kaunas Vilnius") == "0 found in 1 session\n", "every word counts"
     said = front.json("sessions", "search", "Lithuania", "panelist_1", "--json")
     assert [s["session"] for s in said["sessions"]] == [asked["session"]], "what was said counts, too"
     for narrowed, there in (
@@ -110,22 +100,17 @@ def test_sessions_are_found_by_words_of_question_and_answer(front: Front, asked:
         assert len(rows) == there, narrowed
     code, _, err = front.run("sessions", "list", "--ended", "well")
     assert code == 2 and "ended: got 'well', wanted is one of open, agreed" in err
-    code, _, err = front.run("sessions", "search", " ")
-    assert (code, err) == (2, "parley: words: no words are given\n")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete_commands_options_and_protocols(fresh: Front, shell: str) -> None:
+def test_shells_complete_commands_options_and_protocols(fresh: Front) -> None:
     def completed(words: str) -> str:
-        said = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1), "_TYPER_COMPLETE_ARGS": words}
-        said |= {"_PARLEY_COMPLETE": f"complete_{shell}", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+        said = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split(" ")) - 1), "_PARLEY_COMPLETE": "complete_bash"}
         return fresh.run(env=said)[1]
 
     assert "sessions" in completed("parley se")
     assert "--verbose" in completed("parley ask --verb")
-    assert "consensus" in completed("parley ask --protocol con") and "breaker" not in completed(
-        "parley ask --protocol "
-    )
+    assert "consensus" in completed("parley ask --protocol con")
+    assert "breaker" not in completed("parley ask --protocol ")
 
 
 def test_plain_lines_where_there_is_no_terminal(fresh: Front) -> None:
@@ -149,62 +134,55 @@ def test_quiet_prints_the_answer_alone(fresh: Front) -> None:
 
 BAD = [
     (("ask", ""), "question: got '', it must not be empty"),
-    (("ask", "x" * 20_001), "question: got '20,001 characters', allowed are at most 20,000"),
     (("ask", "q", "--protocol", "consensu"), "--protocol: 'consensu' is not a protocol; did you mean consensus?"),
-    (("ask", "q", "--threshold", "101"), "--threshold: got 101.0, allowed is above 0 to 100"),
-    (
-        ("ask", "q", "--set", "consensus.treshold=9"),
-        "consensus.treshold in the command line is not a known setting; did you mean",
-    ),
-    (("ask", "q", "--set", "threshold"), "--set: got 'threshold', expected key=value"),
+    (("ask", "q", "--threshold", "1.5"), "--threshold: got 1.5, is it a share (up to 1) or points (from 2)?"),
+    (("ask", "q", "--set", "consensus.treshold=9"), "consensus.treshold in the command line is not a known setting; "),
     (("ask", "q", "--round-limit", "0"), "--round-limit: got 0, allowed is 1 to 50"),
-    (("ask", "q", "--panel", "17"), "--panel: got 17, allowed is 2 to 16"),
     (("ask", "q", "--budget-tokens", "-5"), "--budget-tokens: got -5, it must be above 0, and at most 1e12"),
     (("ask", "q", "--turn-timeout", "0"), "--turn-timeout: got 0.0, allowed is 0.25 to 86400"),
-    (
-        ("ask", "q", "--config", "misspelt.yaml"),
-        "protocl in misspelt.yaml is not a known setting; did you mean protocol?",
-    ),
+    (("ask", "q", "--config", "misspelt.yaml"), "protocl in misspelt.yaml is not a known setting; did you mean "),
     (("ask", "q", "--evidence", "nowhere"), "--evidence: nowhere does not exist"),
-    (("ask", "q", "--evidence", "empty"), "--evidence: nothing in empty can be read: there is no file"),
-    (("ask", "q", "--evidence", "binary"), "--evidence: nothing in binary can be read: x.bin is no text"),
-    (
-        ("ask", "q", "--evidence", "large"),
-        "--evidence: nothing in large can be read: large.txt is 50.0 MB, more than 40 MB, the most",
-    ),
+    (("ask", "q", "--evidence", ""), "--evidence: got '', expected a path"),
     (("ask", "q", "--nats", "nats://127.0.0.1:1", "--creds", "c.json"), "creds: c.json: No such file"),
     (("ask", "q", "--nats", "nats://127.0.0.1:1"), "nats.creds: a bus at --nats needs a credentials file"),
+    (("ask", "q", "--creds", "x.json"), "nats.creds: x.json is for a bus that runs elsewhere; name it with --nats URL"),
+    (("ask", "q", "--nats", "http://x:1"), "nats.url: got 'http://x:1', no such scheme, known: nats, tls, ws, wss"),
     (("sessions", "show", "nope"), "session: there is no session nope"),
+    (("sessions", "search", " "), "words: no words are given"),
     (("replay", "nope.jsonl"), "file: nope.jsonl does not exist"),
     (("explain", "misspelt.yaml"), "misspelt.yaml is no exported session; parley sessions export ID"),
     (("agent", "nope"), "spec: nope: no such file, and no built-in agent"),
     (("agent", "analyst"), "nats: a service needs the bus's address and its credentials"),
-    (("ask", "q", "--creds", "x.json"), "nats.creds: x.json is for a bus that runs elsewhere; name it with --nats URL"),
-    (("ask", "q", "--evidence", ""), "--evidence: got '', expected a path"),
-    (("ask", "q", "--nats", "http://x:1"), "nats.url: got 'http://x:1', no such scheme, known: nats, tls, ws, wss"),
-    (("ask", "q", "--threshold", "1.5"), "--threshold: got 1.5, is it a share (up to 1) or points (from 2)?"),
     (("up", "--config", "high.yaml"), "consensus.threshold: got 500.0, allowed is above 0 to 100 (or a share up to 1)"),
-    (
-        ("up", "--protocol", "critic", "x"),
-        "QUEUE: got x, but up starts every queue of the stack: answerer, critic, judge. ",
-    ),
+    (("up", "--protocol", "critic", "x"), "QUEUE: got x, but up starts every queue of the stack: answerer, "),
+    (("up", "--protocol", "critic", "--format", "oxford"), "--format is not for critic, but for competition"),
+    (("up", "--panel-file", "bad.yaml"), "seats.panelist_1.modle in bad.yaml is not a known field; did you mean "),
+    (("ask", "q", "--panel-file", "nope.yaml"), "panel-file: cannot read nope.yaml"),
+    (("ask", "q", "--panel-file", "good.yaml", "--panel", "5"), "--panel: got 5, good.yaml seats 2 of role panelist"),
+    (("ask", "q", "--ephemeral", "--continue", "abc"), "--continue: --ephemeral keeps nothing"),
+    (("ask", "q", "--continue", "../x"), "--continue: '../x' is no session's id"),
+]  # fmt: skip
+CANNOT_RUN = [
+    (("--human", "panelist_9"), "human: there is no seat panelist_9; seats are panelist_1, panelist_2"),
+    (("--continue", "abc"), "--continue: there is no session abc: no session ever ran in "),
+    (("--apply",), "apply: --apply writes the result into --folder, and no folder is named"),
 ]
+BAD += [(("ask", "q", *more, *dry), why) for more, why in CANNOT_RUN for dry in ((), ("--dry-run",))]
 
 
 @pytest.fixture(scope="module")
 def bad(tmp_path_factory: pytest.TempPathFactory) -> Front:
     front = Front(tmp_path_factory.mktemp("bad"))
-    for name in ("empty", "binary", "large"):
-        (front.folder / name).mkdir()
-    (front.folder / "binary" / "x.bin").write_bytes(b"\x7fELF\0\0")
-    with (front.folder / "large" / "large.txt").open("wb") as file:
-        file.truncate(50_000_000)
-    (front.folder / "misspelt.yaml").write_text("protocl: consensus\n")
-    (front.folder / "high.yaml").write_text("consensus: {threshold: 500}\n")
+    for name, text in (
+        ("misspelt", "protocl: consensus"), ("high", "consensus: {threshold: 500}"),
+        ("bad", "seats: {panelist_1: {modle: x}}"),
+        ("good", "protocol: consensus\nseats: {panelist_1: , panelist_2: {}, analyst: {}}"),
+    ):  # fmt: skip
+        (front.folder / f"{name}.yaml").write_text(f"{text}\n")
     return front
 
 
-@pytest.mark.parametrize(("command", "why"), BAD, ids=[" ".join(c)[:40] for c, _ in BAD])
+@pytest.mark.parametrize(("command", "why"), BAD, ids=[" ".join(c)[:50] for c, _ in BAD])
 def test_bad_input_is_named_and_nothing_is_started(bad: Front, command: tuple[str, ...], why: str) -> None:
     code, out, err = bad.run(*command)
     assert (code, out) == (2, "")
@@ -230,9 +208,7 @@ def test_a_bus_that_is_not_there_and_wrong_credentials_each_say_so(fresh: Front,
         assert code == 2
         assert err.startswith(f"parley: the server at {running['url']} does not accept the credentials of 'owner'")
         given = ("--nats", running["url"], "--creds", running["credentials"]["owner"])
-        found = json.loads(
-            fresh.run("ask", QUESTION, "--evidence", str(fresh.evidence), "--panel", "2", *given, "--json")[1]
-        )
+        found = fresh.json("ask", QUESTION, "--evidence", str(fresh.evidence), "--panel", "2", *given, "--json")
         assert set(found) == FRAME
         client = ("--nats", running["url"], "--creds", running["credentials"]["client"])
         mine = fresh.json("sessions", "list", *client, "--json")
@@ -243,6 +219,9 @@ def test_a_bus_that_is_not_there_and_wrong_credentials_each_say_so(fresh: Front,
         code, _, err = fresh.run("up", "--panel", "2")
         assert code == 2
         assert "a stack runs in" in err
+        agent = ("--nats", running["url"], "--creds", running["credentials"]["panelist_1"])
+        code, _, err = fresh.run("ask", QUESTION, "--panel", "2", *agent)
+        assert code == 2 and err.endswith("is for 'panelist_1', of kind agent; expected a client's or an owner's\n")
         up.send_signal(signal.SIGHUP)
         assert len(fresh.json("sessions", "list", "--json")["sessions"]) == 2
         assert up.poll() is None
@@ -327,19 +306,6 @@ class Terminal:
 
     def type(self, text: str) -> None:
         os.write(self._leader, text.encode())
-
-
-def test_the_live_view_on_a_terminal(fresh: Front) -> None:
-    """Colours and cursor movements are ours; what documents say is not obeyed."""
-    (fresh.evidence / "a.md").write_text("Vilnius is the capital of Lithuania.\x1b]0;owned\x07")
-    terminal = Terminal(fresh, "ask", QUESTION, "--evidence", str(fresh.evidence))
-    text = terminal.read_until(None)
-    assert terminal.child.wait(20) == 0, text
-    assert "\x1b]0;owned" not in text
-    assert "\x1b[" in text
-    assert re.search(r"Answer: .*Vilnius", text)
-    assert "tokens" in text
-    fresh.assert_nothing_left()
 
 
 @pytest.mark.serial

@@ -57,14 +57,11 @@ def test_init_makes_a_folder_in_which_everything_runs_and_overwrites_nothing(fre
     assert (code, out) == (2, "")
     assert ".env, panel.yaml" in err and "nothing is overwritten" in err
     assert (folder / ".env").read_text() == "mine"
+    (folder / "other").mkdir()
+    (folder / "other" / "panel.yaml").write_text("x")
+    assert fresh.run("init", "other")[0] == 2
+    assert [p.name for p in (folder / "other").iterdir()] == ["panel.yaml"], "one file in the way, and none is written"
     fresh.assert_nothing_left()
-
-
-def test_init_writes_nothing_where_one_file_is_in_the_way(fresh: Front) -> None:
-    (fresh.folder / "new").mkdir()
-    (fresh.folder / "new" / "panel.yaml").write_text("x")
-    assert fresh.run("init", "new")[0] == 2
-    assert [p.name for p in (fresh.folder / "new").iterdir()] == ["panel.yaml"]
 
 
 # ---------------------------------------------------------------- the estimate
@@ -112,78 +109,24 @@ def test_a_budget_below_one_round_is_said_before_anything_starts(fresh: Front, d
     assert fresh.left() == []
 
 
-def test_a_priced_run_begins_with_its_estimate_and_stays_within_it(fresh: Front) -> None:
-    code, out, err = fresh.run("ask", QUESTION, "--panel-file", str(priced(fresh)), "--budget-usd", "5", "--json")
-    assert code == 0, err
-    assert "  likely: " in err and "budget:               5 USD" in err
-    usage = json.loads(out)["usage"]
-    assert usage["by_seat"]["panelist_1"]["input_tokens"] == 200
-    assert usage["turns"] <= 42
-    fresh.assert_nothing_left()
-
-
 # ---------------------------------------------------------------- panel files
 
 BAD_PANELS = [
-    ("seats: {panelist_1: {modle: x}}", "seats.panelist_1.modle in p.yaml is not a known field; did you mean model?"),
     ("seat: {}", "seat in p.yaml is not a known field; did you mean seats?"),
     ("protocol: consensu\nseats: {a: {}}", "protocol: 'consensu' is not a protocol; did you mean consensus?"),
-    (
-        "protocol: consensus\nseats: {panelist_1: {}, analyst: {}}",
-        "seats: consensus needs 2 of role panelist, p.yaml has 1",
-    ),
+    ("protocol: consensus\nseats: {panelist_1: {}, analyst: {}}", "seats: consensus needs 2 of role panelist, p.yaml "),
+    ("protocol: consensus\nseats: {panelist_1: {}, panelist_2: {}, judge: {}, analyst: {}}",
+     "seats.judge: consensus has no role judge; its roles are panelist, analyst"),
     ("seats: {storage: {}}", "seats.storage.role: the name gives no role; add one of"),
-    ("seats: {storage: {role: panelst}}", "seats.storage.role: got 'panelst', known: "),
     ("seats: {panelist_1: {model: 'qwen3:8b'}}", "seats.panelist_1.provider: whose model is 'qwen3:8b'?"),
     ("seats: {panelist_1: {provider: ollama}}", "seats.panelist_1.model: no model of ollama is named"),
     ("seats: {panelist_1: {spec: nope.yaml}}", "seats.panelist_1.spec:"),
     ("seats: {panelist_1: {weight: 50}}", "seats.panelist_1.weight: got 50, allowed is at most 10; see "),
-    ("seats: {panelist_1: {copies: 0}}", "seats.panelist_1.copies: got 0, allowed is at least 1; see "),
-    ("members: {ada: {}}", "members: it has 1 entry, allowed is at least 2; see "),
     ("members: {ada: {}, analyst: {}}", "members.analyst: analyst in "),
-    ("members: {ada: {modle: x}, ben: {}}", "members.ada.modle in p.yaml is not a known field; did you mean model?"),
     ("members: {ada: {role: judge}, ben: {}}", "members.ada.role: got 'judge', members of a team are panelists"),
     ("members: {ada: {price: {input: 1, output: 2}}, ben: {}}", "members.ada.price: a price is of a provider's model"),
-    (
-        "members: {ada: {provider: ollama, model: m, price: {input: -1, output: 2}}, ben: {}}",
-        "members.ada.price.input: got -1, allowed is at least 0; see ",
-    ),
     ("members: {ada: {}, ben: {}}\nprotocol: maci", "protocol in p.yaml is not a known field; known: members"),
-    (
-        "protocol: consensus\nseats: {panelist_1: {}, panelist_2: {}, judge: {}, analyst: {}}",
-        "seats.judge: consensus has no role judge; its roles are panelist, analyst",
-    ),
-]
-CONTRADICTIONS = [
-    (("--panel", "5"), "--panel: got 5, good.yaml seats 2 of role panelist"),
-    (("--nats", "nats://127.0.0.1:1", "--creds", "c"), "panel-file: good.yaml describes an embedded stack"),
-    (("--ephemeral", "--continue", "abc"), "--continue: --ephemeral keeps nothing"),
-    (("--continue", "../x"), "--continue: '../x' is no session's id"),
-]
-
-CANNOT_RUN = [
-    (("--human", "panelist_9"), "human: there is no seat panelist_9; seats are panelist_1, panelist_2"),
-    (("--continue", "abc"), "--continue: there is no session abc: no session ever ran in "),
-    (("--apply",), "apply: --apply writes the result into --folder, and no folder is named"),
-]
-"""Beside what contradicts a panel file."""
-
-
-@pytest.fixture(scope="module")
-def bad(tmp_path_factory: pytest.TempPathFactory) -> Front:
-    found = Front(tmp_path_factory.mktemp("bad"))
-    (found.folder / "good.yaml").write_text("protocol: consensus\nseats: {panelist_1: , panelist_2: {}, analyst: {}}\n")
-    return found
-
-
-def refused(bad: Front, arguments: tuple[str, ...], why: str) -> None:
-    empty = dict.fromkeys(FREE, "")
-    code, out, err = bad.run(*arguments, env=empty)
-    assert (code, out) == (2, "")
-    assert err.startswith(f"parley: {why}"), err
-    assert len(err.splitlines()) == 1
-    assert not bad.state.exists()
-    assert bad.left() == []
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "why"), BAD_PANELS, ids=[w[:40] for _, w in BAD_PANELS])
@@ -193,28 +136,6 @@ def test_a_bad_panel_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(BadInput) as refusal:
         plan_of(load(given={"panel_file": "p.yaml"}))
     assert str(refusal.value).startswith(why)
-
-
-def test_with_a_bad_panel_file_nothing_is_started(bad: Front) -> None:
-    text, why = BAD_PANELS[0]
-    (bad.folder / "p.yaml").write_text(text + "\n")
-    refused(bad, ("ask", "q", "--panel-file", "p.yaml"), why)
-    refused(bad, ("up", "--panel-file", "p.yaml"), why)
-
-
-@pytest.mark.parametrize(("more", "why"), CONTRADICTIONS, ids=[w[:40] for _, w in CONTRADICTIONS])
-def test_what_contradicts_the_panel_file_is_refused(bad: Front, more: tuple[str, ...], why: str) -> None:
-    refused(bad, ("ask", "q", "--panel-file", "good.yaml", *more), why)
-
-
-@pytest.mark.parametrize(("more", "why"), CANNOT_RUN, ids=[w[:40] for _, w in CANNOT_RUN])
-def test_a_dry_run_refuses_what_the_run_refuses(bad: Front, more: tuple[str, ...], why: str) -> None:
-    refused(bad, ("ask", "q", *more, "--dry-run"), why)
-    refused(bad, ("ask", "q", *more), why)
-
-
-def test_a_missing_panel_file(bad: Front) -> None:
-    refused(bad, ("ask", "q", "--panel-file", "nope.yaml"), "panel-file: cannot read nope.yaml")
 
 
 def test_who_sits_where_is_as_the_panel_file_says(fresh: Front) -> None:
@@ -239,10 +160,9 @@ def test_who_sits_where_is_as_the_panel_file_says(fresh: Front) -> None:
 
 @pytest.mark.parametrize("protocol", ["single", "critic", "madp", "competition", "consensus"])
 def test_what_init_writes_refuses_no_protocol(protocol: str, fresh: Front) -> None:
-    if not (fresh.folder / "panel.yaml").exists():
-        for name, text in texts().items():
-            (fresh.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (fresh.folder / name).write_text(text)
+    for name, text in texts().items():
+        (fresh.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (fresh.folder / name).write_text(text)
     env = {**dict.fromkeys(FREE, ""), "LLM_BASE_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "m"}
     code, out, err = fresh.run("ask", QUESTION, "--protocol", protocol, "--dry-run", "--json", env=env)
     assert code == 0, err
@@ -281,11 +201,11 @@ def test_doctor_where_nothing_runs(fresh: Front) -> None:
         s: ("extractive", "ok") for s in ("panelist_1", "panelist_2", "panelist_3", "analyst")
     }
     assert {r["status"] for r in found["roles"]} == {"not running"}
+    assert found["encoder"]["status"] == "answers" and "384 numbers a vector" in found["encoder"]["what"]
     assert not fresh.state.exists()
-    code, out, _ = fresh.run("doctor", "--protocol", "single")
+    code, out, _ = fresh.run("doctor", "--protocol", "single", env={"ENCODER": "none"})
     assert code == 0
-    assert "answerer     ok           extractive" in out
-    assert len(out.splitlines()) <= 40
+    assert "answerer     ok           extractive" in out and "words are compared" in out
 
 
 def test_doctor_names_what_is_missing_and_what_mends_it(fresh: Front) -> None:
@@ -303,15 +223,6 @@ def test_doctor_names_what_is_missing_and_what_mends_it(fresh: Front) -> None:
     (model,) = [m for m in json.loads(out)["models"] if m["seat"] == "panelist_2"]
     assert (model["status"], model["provider"], model["structured"]) == ("configured", "openai", "json_schema")
     assert (model["usd_per_million_input"], model["usd_per_million_output"]) == (0.25, 2.0)
-
-
-def test_doctor_says_what_compares_objections(fresh: Front) -> None:
-    found = fresh.json("doctor", "--json")["encoder"]
-    assert found["status"] == "answers" and found["what"].startswith("compares objections (helper): embedded: ")
-    assert "384 numbers a vector" in found["what"]
-    code, out, _ = fresh.run("doctor", env={"ENCODER": "none"})
-    (told,) = [text for text in out.splitlines() if text.startswith("encoder ")]
-    assert code == 0 and told.split()[1] == "none" and "words are compared" in told
 
 
 async def test_doctor_says_which_models_answer(fresh: Front) -> None:
@@ -344,8 +255,6 @@ def test_doctor_on_a_bus_that_is_not_there_and_with_bad_credentials(fresh: Front
     told = fresh.run("doctor", "--nats", both, "--creds", keys["owner"])[1].splitlines()
     assert told[0].endswith("none of 3 servers of the bus answers, 2 are needed")
     assert [said.split()[1:3] for said in told[1:4]] == [["missing", f"nats://127.0.0.1:{i}:"] for i in (1, 2, 3)]
-    code, out, _ = fresh.run("doctor", "--nats", "nats://127.0.0.1:1", "--json")
-    assert json.loads(out)["missing"][0]["mend"].startswith("--creds FILE")
     code, out, _ = fresh.run("doctor", "--nats", "nats://127.0.0.1:1", "--creds", "nope.json", "--json")
     assert (code, json.loads(out)["credentials"]["status"]) == (1, "missing")
 
@@ -415,3 +324,16 @@ def test_an_open_session_is_erased_only_by_force(fresh: Front) -> None:
         assert (row["status"], row["reason"]) == ("erased", "cancelled")
         child.kill()
         child.communicate()
+
+
+def test_a_session_with_chosen_seats_is_forked_and_keeps_why_they_sit(fresh: Front) -> None:
+    (fresh.folder / "team.yaml").write_text(
+        "members:\n" + "".join(f"  {name}: {{expertise: [{name}s]}}\n" for name in ("ada", "ben", "cy", "dora"))
+    )
+    team = ("--panel", "3", "--from", "team.yaml", "--evidence", str(fresh.evidence), "--plain")
+    code, out, err = fresh.run("ask", QUESTION, *team)
+    assert code in (0, 3) and "sits: " in out + err
+    sid = fresh.json("sessions", "list", "--json")["sessions"][0]["session"]
+    code, out, err = fresh.run("fork", sid, "--set", "consensus.threshold=60", "--plain")
+    assert code in (0, 3), out + err
+    assert fresh.run("replay", sid, "--set", "consensus.decide=borda")[0] == 2

@@ -20,7 +20,8 @@ from parley.schemas.post import Post
 from parley.schemas.session import OpenSession
 from parley.stack.lease import OWNER, Lease, Stack, read_running
 from parley.stack.rows import rows_of
-from tests.parley.support import ANSWER, QUESTION, Front, until
+from tests.parley.support import QUESTION, Front, until
+from tests.support.engine import until as comes_true
 
 pytestmark = [pytest.mark.slow]
 
@@ -46,27 +47,24 @@ def test_nobody_reads_and_the_session_is_cancelled_without_a_word(fresh: Front) 
     fresh.assert_nothing_left()
 
 
-@pytest.mark.parametrize("redirect", [">/dev/full", ">&-"])
-def test_an_output_that_cannot_be_written_is_no_traceback(fresh: Front, redirect: str) -> None:
-    command = f"{sys.executable} -m parley sessions list {redirect}"
+@pytest.mark.parametrize(
+    ("redirect", "ends"), [(">/dev/full", (1, "parley: standard output: No space left on device\n")), (">&-", (0, ""))]
+)
+def test_an_output_that_cannot_be_written_is_no_traceback(fresh: Front, redirect: str, ends: tuple[int, str]) -> None:
+    command = ["sh", "-c", f"{sys.executable} -m parley sessions list {redirect}"]
     done = subprocess.run(
-        ["sh", "-c", command], cwd=fresh.folder, env=fresh.environment_for(), capture_output=True, text=True, timeout=30
+        command, cwd=fresh.folder, env=fresh.environment_for(), capture_output=True, text=True, timeout=30
     )
-    full = redirect == ">/dev/full"
-    assert (done.returncode, done.stderr) == (
-        (1, "parley: standard output: No space left on device\n") if full else (0, "")
-    )
+    assert (done.returncode, done.stderr) == ends
 
 
-USAGE = [
-    (("ask", "q", "--bogus", "--json"), "--bogus", "--bogus"),
-    (("ask", "--json"), "question", None),
-    (("ask", "q", "--round-limit", "abc", "--json"), "--round-limit", "abc"),
-    (("sessions", "list", "--limit=0", "--json"), "--limit", "0"),
-]
-
-
-@pytest.mark.parametrize(("command", "field", "value"), USAGE, ids=[u[1] for u in USAGE])
+@pytest.mark.parametrize(
+    ("command", "field", "value"),
+    [
+        (("ask", "q", "--bogus", "--json"), "--bogus", "--bogus"), (("ask", "--json"), "question", None),
+        (("sessions", "list", "--limit=0", "--json"), "--limit", "0"),
+    ],
+)  # fmt: skip
 def test_a_usage_error_with_json_is_one_document(
     fresh: Front, command: tuple[str, ...], field: str, value: str | None
 ) -> None:
@@ -76,25 +74,21 @@ def test_a_usage_error_with_json_is_one_document(
     assert err.startswith("parley: ")
 
 
-def raw(front: Front, *arguments: bytes, said: bytes = b"") -> tuple[int, str, str]:
+@pytest.mark.parametrize(
+    ("words", "said", "why"),
+    [
+        ([b"q\xff"], b"", "argument 2: got 'q\\udcff', which is not UTF-8"),
+        ([b"-"], b"a\xff", "question: standard input is not UTF-8 text (byte 1)"),
+    ],
+)
+def test_what_is_not_utf8_is_named_and_nothing_is_started(
+    fresh: Front, words: list[bytes], said: bytes, why: str
+) -> None:
+    command = [sys.executable.encode(), b"-m", b"parley", b"ask", *words]
     done = subprocess.run(
-        [sys.executable.encode(), b"-m", b"parley", *arguments], cwd=front.folder, env=front.environment_for(),
-        input=said, capture_output=True, timeout=30,
-    )  # fmt: skip
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
-
-
-def test_what_is_not_utf8_is_named_and_nothing_is_started(fresh: Front) -> None:
-    assert raw(fresh, b"ask", b"q\xff") == (2, "", "parley: argument 2: got 'q\\udcff', which is not UTF-8\n")
-    code, out, _ = raw(fresh, b"ask", b"q", b"--evidence=\xff", b"--json")
-    assert (code, json.loads(out)["error"]["field"]) == (2, "--evidence")
-    assert raw(fresh, b"ask", b"-", said=b"a\xff") == (
-        2, "", "parley: question: standard input is not UTF-8 text (byte 1)\n",
-    )  # fmt: skip
-    (fresh.folder / "bad").mkdir()
-    Path(os.fsdecode(os.fsencode(fresh.folder) + b"/bad/\xfe.md")).write_text("text")
-    code, out, err = raw(fresh, b"ask", b"q", b"--evidence", b"bad")
-    assert (code, out) == (2, "") and "nothing in bad can be read: \\udcfe.md has a name that is no UTF-8" in err
+        command, cwd=fresh.folder, env=fresh.environment_for(), input=said, capture_output=True, timeout=30
+    )
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", f"parley: {why}\n")
     assert not fresh.state.exists()
 
 
@@ -158,18 +152,11 @@ async def test_an_opening_that_nobody_waits_for_is_refused_and_told_to_who_looks
                 assert caught.value.sid == "gone"
             finally:
                 os.kill(pid, signal.SIGCONT)
-            assert await _row(p, "gone") == "refused"
-        given = ("--nats", lease.url, "--creds", str(lease.credentials(OWNER)))
-        code, out, err = Front(tmp_path).run("sessions", "watch", "late", "--json", *given)
-        assert code == 2, err
-        assert "was refused: the asker has given up" in json.loads(out)["error"]["message"]
 
+            async def row() -> str:
+                return next((r.status for r in await p.client.sessions() if r.session == "gone"), "")
 
-async def _row(p: parley.Parley, sid: str) -> str:
-    while True:
-        for row in await p.client.sessions():
-            if row.session == sid:
-                return row.status
+            assert await comes_true(row) == "refused"
 
 
 @pytest.mark.serial
@@ -266,22 +253,3 @@ async def test_posts_of_two_channels_come_in_the_order_in_which_they_were_said()
     assert [p.n async for p in in_order(heard(), 30.0)] == [0, 1, 2, 4, 5], (
         "what never comes holds up nobody at the end"
     )
-
-
-def test_up_is_as_its_settings_file_says_and_others_have_their_own_models(fresh: Front) -> None:
-    (fresh.folder / "up.yaml").write_text("consensus: {panel: 2}\nstack: {moderators: 2, copies: 2}\n")
-    with fresh.up("--config", "up.yaml") as running:
-        assert {"moderator-2", "panelist_2-2"} <= set(running["services"])
-        assert running["queues"] == ["panelist_1", "panelist_2", "analyst"]
-        assert fresh.state.stat().st_mode & 0o777 == 0o700
-        own = ("ask", QUESTION, "--config", str(fresh.slow_agents(0.1)), "--json")
-        code, out, err = fresh.run(*own)
-        assert code == 0 and "the agreed answer" in out, err
-        code, out, err = fresh.run("ask", QUESTION, "--evidence", str(fresh.evidence), "--panel", "2", "--json")
-        assert code == 0 and ANSWER in out, err
-        code, _, err = fresh.run("up")
-        assert code == 2 and "a stack runs in" in err
-        client = ("--nats", running["url"], "--creds", running["credentials"]["panelist_1"])
-        code, _, err = fresh.run("ask", QUESTION, "--panel", "2", *client)
-        assert code == 2
-        assert err.endswith("is for 'panelist_1', of kind agent; expected a client's or an owner's\n")

@@ -1,6 +1,5 @@
 """A turn that came to nothing is told with its reason, and a reply with its flags, whatever the protocol."""
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +14,7 @@ from parley.client.rendering.terminal import bare, card_lines, end_lines, part_l
 from parley.client.turns import Turns
 from parley.client.view.fold import Fold
 from parley.schemas import log
-from parley.schemas.protocols.critic import Critique, Judgement, Met
-from parley.schemas.protocols.maci.messages import Blind, Case, Crit, Score, Span
+from parley.schemas.protocols.maci.messages import Blind, Span
 from parley.schemas.wire import encode, raw
 from parley.show.view import AnswerView, PlainView, TerminalView
 from tests.client import shown
@@ -25,7 +23,7 @@ from tests.protocols.competition.play import small, speech
 from tests.protocols.consensus import play as consensus_play
 from tests.protocols.critic import play as critic_play
 from tests.protocols.maci import play as maci_play
-from tests.protocols.maci.play import argument, belief
+from tests.protocols.maci.play import belief
 
 DOWN = "model unreachable"
 
@@ -34,23 +32,21 @@ def record_of(entries: Sequence[log.Entry]) -> Record:
     return Record(sid="s1", entries=tuple(encode(e).decode() for e in entries))
 
 
-def accounts(record: Record, *, everything: bool = False) -> list[str]:
-    """What is shown as it comes, and as an explanation."""
+def transcript(record: Record, *, everything: bool = False) -> str:
+    """What is shown as it comes."""
     fold, live = Fold("s1", everything=everything), list[str]()
     for text in record.entries:
         live += bare(told for card in fold.entry(text) for told in card_lines(card))
         live += [f"  {notice.text}" for notice in fold.notices()]
     card = fold.answer()
     live += bare([*end_lines(fold), *(x for p in (card.parts if card else ()) for x in part_lines(p))])
-    return ["\n".join(live), "\n".join(explain.explanation_lines(record, "all"))]
+    return "\n".join(live)
 
 
-def told(record: Record, pattern: str, **more: bool) -> None:
-    """The line stands in every transcript, once."""
-    *transcripts, words = accounts(record, **more)
-    for text in transcripts:
-        assert len(re.findall(pattern, text, re.M)) == 1, text
-    assert words
+def told(record: Record, pattern: str, *, everything: bool = False) -> None:
+    """The line stands there once."""
+    text = transcript(record, everything=everything)
+    assert len(re.findall(pattern, text, re.M)) == 1, text
 
 
 def explained(record: Record, pattern: str) -> None:
@@ -58,11 +54,8 @@ def explained(record: Record, pattern: str) -> None:
     assert re.search(pattern, text, re.M), text
 
 
-# ---------------------------------------------------------------- maci
-
-
-def blind(*shares: float) -> Blind:
-    return Blind(belief=belief(*shares), spans=(Span(passage="p1", quote=maci_play.TEXTS[0]),))
+def blind(*shares: float, quote: str = maci_play.TEXTS[0]) -> Blind:
+    return Blind(belief=belief(*shares), spans=(Span(passage="p1", quote=quote),))
 
 
 def test_a_blind_round_that_fails_says_why_at_the_end_and_where_it_happened() -> None:
@@ -76,64 +69,16 @@ def test_a_blind_round_that_fails_says_why_at_the_end_and_where_it_happened() ->
     explained(record, rf"Step \d: Debater 1, round 0 \(blind, attempt 2, nothing came of it\): {DOWN}$")
 
 
-FAULTS: list[tuple[Blind, str]] = [
-    (blind(0.4, 0.3), "belief: .*0.7"),
-    (
-        Blind(belief=belief(0.5, 0.5), spans=(Span(passage="p1", quote="Dengue is a myth."),)),
-        r"spans\.quote: .*p1.*Dengue is a myth",
-    ),
-    (Blind(belief=belief(0.5, 0.5), spans=(Span(passage="p9", quote="x"),)), r"spans\.passage: .*p9"),
-]
-
-
-@pytest.mark.parametrize(("body", "why"), FAULTS, ids=["sum", "quotation", "passage"])
-def test_what_the_machine_finds_wrong_with_the_last_attempt_is_told_in_its_words(body: Blind, why: str) -> None:
+def test_what_the_machine_finds_wrong_with_the_last_attempt_is_told_in_its_words() -> None:
     play = maci_play.Play(debaters=3)
     for _ in range(2):
-        play.reply("debater_1", body)
+        play.reply("debater_1", blind(0.5, 0.5, quote="Dengue is a myth."))
     for seat in ("debater_2", "debater_3"):
         play.reply(seat, blind(0.5, 0.5))
-    record = record_of(play.entries)
+    record, why = record_of(play.entries), r"spans\.quote: .*p1.*Dengue is a myth"
     told(record, rf"^  Debater 1 is missing \(blind\): {why}")
     explained(record, rf"Debater 1, round 0 \(blind, attempt 1\): {why}")
     explained(record, rf"Debater 1, round 0 \(blind, attempt 2, nothing came of it\): {why}")
-
-
-def test_later_rounds_of_maci_and_a_judge_that_leaves_out_an_item() -> None:
-    play = maci_play.Play()
-    play.blind(belief(0.9, 0.1), belief(0.2, 0.8))
-    case = Case(belief=belief(0.8, 0.2), arguments=(argument("It is dengue."),))
-    play.reply("debater_1", case)
-    play.fail("debater_2")
-    judge = next(t.ask.seat for t in play.session.turns.values() if t.ask.kind == "crit")
-    score = Score(item=7, links=(0.8,), evidence=0.8, logic=0.8, relevance=0.8, justification="good")
-    for body in (Crit(scores=()), Crit(scores=(score,))):
-        play.reply(judge, body)
-    record = record_of(play.entries)
-    told(record, rf"^  Debater 2 is missing \(argue\): {DOWN}$")
-    found = Turns(records.entries_of(record)).nothing[-1]
-    assert (found.seat, found.kind) == (judge, "crit") and re.match("scores", found.why), found
-
-
-# ---------------------------------------------------------------- critic
-
-
-def test_a_critics_session_without_a_question_and_a_later_seat_that_fails() -> None:
-    play = critic_play.Play(rewritten=False)
-    play.fail("judge")
-    record = record_of(play.entries)
-    told(record, rf"^  Judge is missing \(rewrite\): {DOWN}$")
-    told(record, r"^  Moderator, the question stands as it was asked: |^  the question stands as it was asked: ")
-    explained(record, rf"Judge, round 0 \(rewrite, attempt 2, nothing came of it\): {DOWN}")
-    play = critic_play.Play()
-    play.answers()
-    play.reply("critic", Critique(objection="It is slow."))
-    for _ in range(2):
-        play.reply("judge", Judgement(score=50, met=(Met(objection=4, quote="because Tape"),)))
-    told(record_of(play.entries), r"^  Judge is missing \(judge\): met: there is no objection 4; .* none so far$")
-
-
-# ---------------------------------------------------------------- competition
 
 
 def test_a_silent_seat_is_told_once_with_its_reason() -> None:
@@ -142,8 +87,7 @@ def test_a_silent_seat_is_told_once_with_its_reason() -> None:
     play.says("con_1", "We hold that it would not.")
     record = record_of(play.entries)
     told(record, rf"^  ! Pro 1 is silent \(speaks in One\): {DOWN}$")
-    *transcripts, _ = accounts(record)
-    assert not any("Pro 1 is missing" in text for text in transcripts)
+    assert "Pro 1 is missing" not in transcript(record)
 
 
 def test_what_is_wrong_on_a_hidden_channel_is_told_with_all_alone() -> None:
@@ -152,22 +96,18 @@ def test_what_is_wrong_on_a_hidden_channel_is_told_with_all_alone() -> None:
     play.fail("judge")
     record = record_of(play.entries)
     told(record, rf"^  Judge is missing \(score\): {DOWN}$", everything=True)
-    *transcripts, words = accounts(record)
-    assert DOWN not in "".join((*transcripts, words)) and "Judge is silent (scores in One)" in transcripts[0]
+    text = transcript(record)
+    assert DOWN not in text and DOWN not in "\n".join(explain.explanation_lines(record, "all"))
+    assert "Judge is silent (scores in One)" in text
 
 
-# ---------------------------------------------------------------- any
-
-
-def test_a_deadline_and_a_lost_worker_without_budget_are_told_too_and_what_was_withdrawn_is_not() -> None:
+def test_a_deadline_is_told_too_and_what_was_withdrawn_is_not() -> None:
     play = consensus_play.Play({"attempts": 1})
     play.expire()
-    record = record_of(play.entries)
-    found = Turns(records.entries_of(record)).nothing
-    assert {(n.seat, n.why) for n in found} == {
-        (f"panelist_{i}", "its deadline of 120 s passed") for i in (1, 2, 3)
-    }  # fmt: skip
-    assert "Panelist 1, Panelist 2, Panelist 3 are missing: its deadline of 120 s passed" in shown.card(play).weak
+    why = "its deadline of 120 s passed"
+    found = Turns(records.entries_of(record_of(play.entries))).nothing
+    assert {(n.seat, n.why) for n in found} == {(f"panelist_{i}", why) for i in (1, 2, 3)}
+    assert f"Panelist 1, Panelist 2, Panelist 3 are missing: {why}" in shown.card(play).weak
     play = consensus_play.Play()
     play.cancel()
     assert Turns(records.entries_of(record_of(play.entries))).nothing == []
@@ -195,9 +135,6 @@ def test_where_only_the_answer_or_the_frame_is_wanted_the_reason_goes_to_stderr(
     assert f"parley: Nothing came of Answerer (answer, round 1): {DOWN}\n" in capsys.readouterr().err
 
 
-# ---------------------------------------------------------------- flags
-
-
 def flagged(play: Any, seat: str, body: object, *flags: str) -> None:
     turn = play.turn(seat)
     play.event(log.Replied(turn=turn.id, body=raw(body), flags=flags), turn.id)
@@ -212,20 +149,13 @@ def test_flags_are_shown_whoever_replied() -> None:
     record = record_of(play.entries)
     told(record, r"^  Helper \(retrieve\): note: something that it read looks like")
     told(record, r"note: not all that others said")
-    lines = accounts(record)[0].split("\n")
+    lines = transcript(record).split("\n")
     at = next(i for i, text in enumerate(lines) if "note: not all that others" in text)
     assert any(text.startswith("  Debater 2, alone") for text in lines[at - 4 : at])
     assert not any("could not be used" in text for text in lines)
-    critical = critic_play.Play(rewritten=False)
-    flagged(critical, "judge", {"question": "Is tape the best backup?"}, "injection")
-    told(record_of(critical.entries), r"^      note: something that it read looks like")
-
-
-def test_flags_of_a_judge_whose_words_are_its_own_stand_in_the_competition_too() -> None:
-    play = competition_play.Play(small(speech("pro_1"), summary=True))
-    turn = play.turn("pro_1")
-    play.event(log.Replied(turn=turn.id, body=raw({"text": "We hold it."}), flags=("injection",)), turn.id)
-    told(record_of(play.entries), r"^      note: something that it read looks like")
+    debate = competition_play.Play(small(speech("pro_1"), summary=True))
+    flagged(debate, "pro_1", {"text": "We hold it."}, "injection")
+    told(record_of(debate.entries), r"^      note: something that it read looks like")
 
 
 def test_the_plain_view_tells_what_becomes_known_between_two_posts(capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,6 +168,4 @@ def test_the_plain_view_tells_what_becomes_known_between_two_posts(capsys: pytes
     view.begins(fold)
     for text in record_of(play.entries).entries:
         view.cards(fold.entry(text), fold.notices())
-    out = capsys.readouterr().out
-    assert out.count(f"  Debater 1 is missing (blind): {DOWN}\n") == 1
-    assert json.dumps("debater_1") not in out
+    assert capsys.readouterr().out.count(f"  Debater 1 is missing (blind): {DOWN}\n") == 1

@@ -13,42 +13,34 @@ import typer
 from docs.generators import commands_page
 from parley.cli.app import app
 from parley.cli.ask_help import AskCommand
-from parley.cli.protocol_options import (
-    SECTIONS,
-    by_protocol,
-    declared,
-    document_of,
-    settings_of,
-)
+from parley.cli.protocol_options import SECTIONS, by_protocol, declared, document_of, settings_of
 from parley.client import estimate
 from parley.client.errors import BadInput
 from parley.client.opening import opening_of, read_evidence, with_panel
 from parley.client.protocols import SETUPS, all_setups, setup_of
 from parley.client.setup.options import PANEL, SESSION, Option
 from parley.client.setup.setup import Setup, Several, in_order
-from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.plan import plan_of
 from parley.schemas import registry
 from parley.schemas.session import OpenSession
 from parley.settings import load, protocol_settings
+from tests.support import forks
 
 ROOT = Path(__file__).parents[2]
 
 
-def test_every_option_sets_what_its_protocol_has() -> None:
+def test_every_option_stands_in_one_row_and_sets_what_its_protocol_has() -> None:
+    flags = [option.flag for option in declared("options")]
+    assert len(set(flags)) == len(flags) and len({option.setting for option in SESSION}) == len(SESSION)
+    by_flag: dict[str, Option] = {}
     for setup in all_setups():
         settings = protocol_settings(setup.name)
         assert settings is not None
+        for option in setup.options:
+            assert by_flag.setdefault(option.flag, option) == option, "protocols share it only where it is the same"
         for option in (*setup.options, *setup.stack_options):
             seats = option.flag == PANEL.flag and setup.several is not None
             assert option.setting in settings or seats, (setup.name, option.flag)
-
-
-def test_protocols_share_an_option_only_where_it_is_the_same() -> None:
-    by_flag: dict[str, Option] = {}
-    for setup in all_setups():
-        for option in setup.options:
-            assert by_flag.setdefault(option.flag, option) == option, option.flag
 
 
 def test_two_options_of_one_setting_are_put_together_and_options_of_any_session_have_their_place() -> None:
@@ -63,11 +55,6 @@ def test_two_options_of_one_setting_are_put_together_and_options_of_any_session_
     }  # fmt: skip
 
 
-def test_each_option_stands_in_one_row() -> None:
-    assert len({option.flag for option in declared("options")}) == len(declared("options"))
-    assert len({option.setting for option in SESSION}) == len(SESSION)
-
-
 def test_the_number_of_seats_is_the_setting_of_the_role_of_which_there_are_several() -> None:
     for protocol, setting in (("maci", "debaters"), ("consensus", "panel")):
         assert with_panel(protocol, {"round_limit": 4}, 3) == {setting: 3, "round_limit": 4}
@@ -77,9 +64,6 @@ def test_the_number_of_seats_is_the_setting_of_the_role_of_which_there_are_sever
         with_panel("maci", {"debaters": 2}, 3)
     with pytest.raises(BadInput, match=r"^panel: got 0, allowed is 2 to 16, or auto$"):
         with_panel("consensus", {}, 0)
-
-
-def test_a_stack_of_every_protocol_seats_as_many_in_each_that_has_several() -> None:
     assert by_protocol("stack_options", {"panel": 4}) == {"consensus": {"panel": 4}, "maci": {"debaters": 4}}
 
 
@@ -106,12 +90,7 @@ def test_defaults_seat_any_protocol() -> None:
     several = Setup("x", several=Several("one", "ones", 2), others=("other",))
     assert several.queues({}) == ("one_1", "one_2", "other") and several.queues({"ones": 1}) == ("one_1", "other")
     assert setup_of("madp-breaker").options == () and "madp-breaker" not in SETUPS
-
-
-def test_they_stand_by_rank_and_then_by_name() -> None:
-    found = in_order([Setup("b"), Setup("a"), Setup("c", rank=1)])
-    assert [s.name for s in found] == ["c", "a", "b"]
-    assert {s.name for s in all_setups()} <= set(PROTOCOLS)
+    assert [s.name for s in in_order([Setup("b"), Setup("a"), Setup("c", rank=1)])] == ["c", "a", "b"]
 
 
 BRINGS = """
@@ -149,35 +128,7 @@ def test_an_installed_protocol_brings_its_options_and_commands(tmp_path: Path) -
     assert json.loads(run("roll", "two", "--json")) == {"rolled": "two"}
 
 
-# ---------------------------------------------------------------- a panel file is read once
-
-COUNTED = """
-import sys
-opened = []
-sys.addaudithook(lambda event, args: opened.append(str(args[0])) if event == "open" else None)
-from parley.cli.app import main
-try:
-    main()
-except SystemExit as end:
-    print(end.code or 0, sum(name.endswith("panel.yaml") for name in opened), file=sys.stderr)
-"""
 PANEL_FILE = "protocol: consensus\nseats:\n  panelist_1: {}\n  panelist_2: {}\n  analyst: {}\n"
-
-
-@pytest.mark.parametrize(
-    "words",
-    ["ask x --dry-run --evidence a.md --threshold 80", "doctor"],
-)
-def test_a_panel_file_is_opened_once(words: str, tmp_path: Path) -> None:
-    (tmp_path / "panel.yaml").write_text(PANEL_FILE)
-    (tmp_path / "a.md").write_text("x is a letter.")
-    options = ["--panel-file", "panel.yaml", "--state", "s"]
-    done = subprocess.run(
-        [sys.executable, "-c", COUNTED, *words.split(), *options], cwd=tmp_path, capture_output=True, text=True,
-        timeout=60, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
-    status = "2" if "no-id" in words else "0"
-    assert done.stderr.splitlines()[-1] == f"{status} 1", done.stderr + done.stdout
 
 
 def test_what_is_asked_for_is_over_all_layers_and_meets_the_panel_file(tmp_path: Path) -> None:
@@ -195,18 +146,6 @@ def test_what_is_asked_for_is_over_all_layers_and_meets_the_panel_file(tmp_path:
         opened(panel=3)
 
 
-@pytest.mark.parametrize("group", [(), ("sessions",), ("experts",), ("bus",), ("inbox",), ("eval",)])
-def test_what_a_command_does_is_a_whole_sentence_in_the_list_of_commands(group: tuple[str, ...]) -> None:
-    said = subprocess.run(
-        (sys.executable, "-m", "parley", *group, "--help"), check=True, capture_output=True, text=True, timeout=60,
-        env={"COLUMNS": "80", "PATH": "/usr/bin:/bin"},
-    ).stdout  # fmt: skip
-    lists = said.partition("Show this message and exit.\n")[2] or said.partition("Commands:\n")[2]
-    rows = re.findall(r"^  (\S+) +(\S.*(?:\n {6,}\S.*)*)", lists, re.M)
-    assert rows and [name for name, about in rows if not about.endswith(".") or about.endswith("..")] == []
-    assert max(len(row) for row in lists.splitlines()) <= 80
-
-
 def test_each_command_of_parley_stands_in_one_section_of_the_help() -> None:
     placed = [name for names in SECTIONS.values() for name in names]
     own = [command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands]
@@ -219,48 +158,26 @@ def test_every_command_gives_an_example() -> None:
     assert len(helps) > 40 and [path for path, text in helps.items() if "Example" not in text] == []
 
 
-# ---------------------------------------------------------------- the help of ask
+def flags_of(*words: str) -> tuple[set[str], str]:
+    """The options that the help lists, and its text."""
+    code, text, err = forks.run("ask", *words)
+    assert code == 0, err
+    return set(re.findall(r"^ {2}(?:-\w, )?(--[a-z-]+)", text, re.M)), text
 
 
-def ask_help(*words: str) -> str:
-    done = subprocess.run(
-        (sys.executable, "-m", "parley", "ask", *words),
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    return done.stdout
-
-
-def flags_of(text: str) -> set[str]:
-    return set(re.findall(r"^ {2}(?:-\w, )?(--[a-z-]+)", text, re.M))
-
-
-def test_the_help_of_ask_lists_at_most_26_options_and_names_every_protocol() -> None:
-    text = ask_help("--help")
-    assert len(flags_of(text) - {"--help"}) <= 26
+def test_the_help_of_ask_lists_at_most_26_options_those_of_the_protocol_and_all_where_that_is_asked_for() -> None:
+    common, text = flags_of("--help")
+    assert len(common - {"--help"}) <= 26
     line = " ".join(text[text.index("  --protocol") : text.index("  --evidence PATH")].split())
-    for setup in all_setups():
-        assert setup.name in line
-
-
-def test_the_help_of_ask_with_a_protocol_lists_what_it_takes() -> None:
-    common = flags_of(ask_help("--help"))
+    assert all(setup.name in line for setup in all_setups())
     for words in (("--protocol", "maci", "--help"), ("--help", "--protocol=maci")):
-        listed = flags_of(ask_help(*words))
+        listed, _ = flags_of(*words)
         assert common < listed and {o.flag for o in setup_of("maci").options} <= listed
         assert "--style" not in listed and "--apply" not in listed
-    assert {"--folder", "--apply"} <= flags_of(ask_help("--protocol", "madp", "--help"))
-
-
-def test_help_all_lists_every_option_that_is_not_hidden() -> None:
     command = typer.main.get_command(app).commands["ask"]  # type: ignore[attr-defined]
     assert isinstance(command, AskCommand)
-    context = typer.Context(command)
-    wanted = {p.opts[0] for p in command.get_params(context) if p.param_type_name == "option" and not p.hidden}
-    assert wanted == flags_of(ask_help("--help-all"))
+    options = [p for p in command.get_params(typer.Context(command)) if p.param_type_name == "option"]
+    assert {p.opts[0] for p in options if not p.hidden} == flags_of("--help-all")[0]
 
 
 TEAM = "members: {ada: {expertise: [law]}, ben: {}, cem: {}, dora: {expertise: [databases]}}"

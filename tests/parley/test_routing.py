@@ -12,7 +12,7 @@ from parley.agents.protocols.madp.reactions import own_score
 from parley.client.errors import BadInput
 from parley.client.protocols.madp.routing_preview import RoutingPreview
 from parley.client.setup.expert_choice import Route
-from parley.routing import route, route_lines
+from parley.routing import route
 from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 from parley.schemas.routing import Task
 from tests.support.forks import run as command
@@ -88,6 +88,8 @@ def test_the_same_task_comes_to_the_same_each_time_and_in_any_company() -> None:
 
 
 def test_the_document_has_these_keys_and_the_shipped_experts_answer() -> None:
+    code, out, _ = command("route", "it is broken", "--files", "db/migrations/7.sql", "--files", "db/schema.sql")
+    assert code == 0 and out.startswith("database-engineer leads (") and "\nwhy: " in out
     code, out, err = command("route", "add JWT authentication", "--json")
     assert code == 0, err
     found = json.loads(out)
@@ -100,19 +102,6 @@ def test_the_document_has_these_keys_and_the_shipped_experts_answer() -> None:
     }  # fmt: skip
 
 
-def test_in_words_and_with_files_that_decide() -> None:
-    code, out, _ = command("route", "it is broken", "--files", "db/migrations/7.sql", "--files", "db/schema.sql")
-    assert code == 0 and out.startswith("database-engineer leads (") and "\nwhy: " in out
-
-
-def test_what_experts_say_of_themselves_reaches_no_terminal_as_a_command(tmp_path: Path) -> None:
-    spec = "agent:\n  id: x\n  name: X\n  triggers: {primary: [tap]}\n  domain: {owns: [taps]}\n"
-    (tmp_path / "x.yaml").write_text(spec + '  deliberation: {claim: "I \\e[2J own"}\n')
-    code, out, err = command("route", "the tap", "--experts", str(tmp_path))
-    assert code == 2 and out == "" and "control character U+001B" in err
-    assert all("\x1b" not in text for text in route_lines(routed("the tap", words=True)))
-
-
 # ---------------------------------------------------------------- bad input
 
 
@@ -120,10 +109,8 @@ def test_what_experts_say_of_themselves_reaches_no_terminal_as_a_command(tmp_pat
     ("prompt", "files", "experts", "what"),
     [
         ("", [], None, "prompt: got '', it must not be empty"),
-        ("x" * 20_001, [], None, "prompt: got '20,001 characters', allowed are at most 20,000"),
         ("x", ["a\x1b[2Jb"], None, "control character U+001B at character 2; none is allowed"),
-        ("\x1b[2J\a", [], None, "prompt: got '', it must not be empty"),
-        ("x", [""], None, "files: got '', it must not be empty"),
+        ("x", [f"{i}" for i in range(201)], None, "files: got '201 items', allowed are at most 200"),
         ("x", [], "/nowhere", "experts: /nowhere: is not a folder"),
     ],
 )
@@ -136,8 +123,6 @@ def test_what_cannot_be_routed_is_named(prompt: str, files: list[str], experts: 
 def test_files_are_named_as_a_person_writes_them() -> None:
     found = route("two\nlines\tand a família", ("a b.py",), None, keyword=True)
     assert found.task == "two\nlines\tand a família" and found.cleaned == ()
-    with pytest.raises(BadInput, match="files: got '201 items', allowed are at most 200"):
-        route("x", [f"{i}" for i in range(201)], None, keyword=True)
 
 
 def test_what_is_pasted_is_cleaned_and_noted() -> None:
