@@ -1,20 +1,21 @@
-"""The rows of the pages in docs/spec-map: clause -> symbol -> test.
-
-A row whose test can only skip on some machines names, behind its test, the folders that it needs, from the root of the
-checkout: `tests/x.py::test_y` (needs ../shared/data/clinc150). Where one of them is absent the row is not checked, and
-said not to be; where all are there it counts as any other. A row without such a mark never skips.
-"""
+"""The rows of the pages in docs/spec-map: clause -> symbol -> test."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.house.module_names import module_of
 from tests.house.stub import NoSuchSymbol, resolve
 
 ROOT = Path(__file__).parents[2]
 MAP = ROOT / "docs" / "spec-map"
+
+
+def module_of(path: str, root: Path = ROOT) -> str:
+    """What a file from the root is imported as: `coordinator/machine.py` -> `parley.coordinator.machine`."""
+    place = path.removesuffix(".py").removesuffix("/__init__").removeprefix("research/")
+    linked = (root / "parley" / place.partition("/")[0]).is_symlink()
+    return ("parley." if linked else "") + place.replace("/", ".")
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,6 @@ class Row:
     """(module, symbol in it)"""
     tests: tuple[str, ...]
     """Ids without parameters."""
-    needs: tuple[str, ...] = ()
-    """Folders without which its tests can only skip, from the root of the checkout."""
-
-    def absent(self, root: Path = ROOT) -> list[str]:
-        """Those of them that this machine does not have."""
-        return [folder for folder in self.needs if not (root / folder).exists()]
 
 
 class BadRow(Exception):
@@ -45,8 +40,7 @@ def read(path: Path = MAP) -> list[Row]:
     Raises
     ------
     BadRow
-        A row without a symbol or a test, with one written in another way than `path.py:symbol`, or with words behind
-        its tests that are no mark.
+        A row without a symbol or a test, or with one written in another way than `path.py:symbol`.
     """
     rows: list[Row] = []
     inside = False
@@ -74,12 +68,7 @@ def _row(number: int, cells: list[str]) -> Row:
         if match is None:
             raise BadRow(f"row {number}: {text} is not path.py:symbol")
         pairs.append((module_of(match[1]), match[2]))
-    mark = re.sub(r"`[^`]*`", "", tests).strip(" ,")
-    needs = re.fullmatch(r"\(needs ([^()`]+)\)", mark)
-    if mark and needs is None:
-        raise BadRow(f"row {number}: {mark} is not (needs FOLDER, FOLDER)")
-    folders = tuple(folder.strip() for folder in needs[1].split(",")) if needs else ()
-    return Row(number, " | ".join(clause), tuple(pairs), tuple(ids), folders)
+    return Row(number, " | ".join(clause), tuple(pairs), tuple(ids))
 
 
 def missing(rows: Sequence[Row], root: Path = ROOT) -> list[str]:

@@ -41,25 +41,11 @@ FOR_TOOLS = {"ask": ["q"], "parley": ["doctor"], "restore": [], "keys": [], "web
 
 
 HEADER = [
-    re.sub(r"  +[^\"]*\Z", "", line.removeprefix("#").strip())
-    for line in (ROOT / "docker-compose.yml").read_text().split("name: parley")[0].splitlines()
-    if line.startswith("#   ")
+    shlex.split(line.removeprefix("#   docker compose run --rm ").partition("  ")[0])
+    for line in (ROOT / "docker-compose.yml").read_text().splitlines()
+    if re.match("#   docker compose run --rm (?:-v|ask|parley) ", line)
 ]
-"""The commands of the Compose file's first lines."""
-BY_DOCKER = {
-    "export UID": "of containers alone",
-    "docker compose build": "an image is made by test_the_images_commands_run_one_by_one_in_a_bare_folder",
-    "docker compose run --rm keys": "the keys are made before",
-    "docker compose up -d": "all services run already",
-    "docker compose run --rm web-keys": "a test of its own makes the token",
-    "docker compose run --rm cluster-keys": "test_real_servers_take_the_clusters_configurations makes them",
-    "export COMPOSE_PROFILES=cluster PARLEY_FIRST=./deploy/keys/servers/parley-1": "of containers alone",
-    "docker compose --profile web up -d": "a test of its own runs the gateway",
-    "docker compose --profile competition up -d": "all services run already",
-    "docker compose --profile madp up -d": "all services run already",
-    "docker compose --profile observability up -d": "Prometheus has tests of its own",
-}
-"""Those that start containers, and what the tests do in their place."""
+"""The words of the tools' commands in the Compose file's first lines."""
 
 
 def outside(word: str, volumes: dict[str, str]) -> str:
@@ -186,13 +172,6 @@ def test_real_servers_take_the_clusters_configurations(made: Path, tmp_path: Pat
     assert changed == {"nats-server.conf"}, "a further client is known to each, and certificates stay"
 
 
-def test_keys_are_not_replaced(made: Path) -> None:
-    before = {p.name: p.read_bytes() for p in made.iterdir()}
-    command = [sys.executable, "-m", "parley", "bus", "config", "--dir", str(made)]
-    subprocess.run(command, cwd=ROOT, check=True, timeout=30, capture_output=True)
-    assert {p.name: p.read_bytes() for p in made.iterdir()} == before
-
-
 def test_every_image_is_pinned_and_every_service_bounded() -> None:
     """A tag that names a version; memory and logs that end; nothing published beyond this machine."""
     for name, service in SERVICES.items():
@@ -203,16 +182,13 @@ def test_every_image_is_pinned_and_every_service_bounded() -> None:
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ())), name
 
 
-def test_what_is_watched_with_is_there() -> None:
+def test_what_is_watched_with_is_there_and_finds_every_service() -> None:
     """Files that are mounted exist; data lies on volumes that are declared."""
     for name in ("prometheus", "tempo", "grafana"):
         assert SERVICES[name]["profiles"] == ["observability"]
         for volume in SERVICES[name]["volumes"]:
             source = volume.partition(":")[0]
             assert source in COMPOSE["volumes"] or (ROOT / source).exists(), volume
-
-
-def test_prometheus_finds_every_service() -> None:
     config = yaml.safe_load((ROOT / "deploy" / "prometheus.yml").read_text())
     (job,) = [job for job in config["scrape_configs"] if job["job_name"] == "parley"]
     (names,) = [d["names"] for d in job["dns_sd_configs"]]
@@ -271,26 +247,16 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def running(image: Path, folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """`parley ...` from the image's packages alone, in an empty folder."""
-    with (folder / f"{len(list(folder.glob('*.log')))}.log").open("w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "parley", *arguments], cwd=folder / "cwd", env=environment(image), stdout=log,
-            stderr=log, text=True,
-        )  # fmt: skip
+def running(image: Path, folder: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """`parley ...` from the image's packages alone, in an empty folder; it drains when it is told to end."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "parley", *arguments], cwd=folder, env=environment(image),
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
     try:
         yield process
     finally:
-        if not getattr(process, "told", False):  # a second signal would meet an interpreter that is ending
-            process.terminate()
-        assert process.wait(20) == getattr(process, "ends", 0), f"{arguments} did not drain"
-
-
-def tell(process: subprocess.Popen[str]) -> None:
-    """Have it end, and not be told again."""
-    process.told = True  # type: ignore[attr-defined]
-    if process.poll() is None:
-        process.terminate()
+        process.wait(20)
 
 
 def environment(image: Path) -> dict[str, str]:
@@ -360,15 +326,15 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
     try:
         until(lambda: listens(port), "no server")
         with ExitStack() as stack, ExitStack() as ending:  # all are told to end before one is waited for
-            services = {}
+            started: list[tuple[str, subprocess.Popen[bytes]]] = []
 
-            def started(name: str, metrics: int) -> None:
-                service = stack.enter_context(running(image, tmp_path, *(here(w, metrics) for w in words(name))))
-                services[name] = service
-                ending.callback(tell, service)
+            def start(name: str, metrics: int) -> None:
+                arguments = (here(w, metrics) for w in words(name))
+                started.append((name, stack.enter_context(running(image, tmp_path / "cwd", *arguments))))
+                ending.callback(started[-1][1].terminate)
 
             for name, metrics in ports.items():
-                started(name, metrics)
+                start(name, metrics)
             for name, metrics in ports.items():
                 until(partial(is_ready, metrics), f"{name} is not ready", 120)
             (check,) = {tuple(SERVICES[name]["healthcheck"]["test"]) for name in ports}
@@ -379,7 +345,7 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
                 variables = {k: here(v) for k, v in SERVICES[name].get("environment", {}).items()}
                 command = [here(w) for w in SERVICES[name]["entrypoint"][1:]]
                 done = subprocess.run(
-                    [sys.executable, "-P", "-m", "parley", *command, *more], cwd=tmp_path / "cwd", text=True,
+                    [sys.executable, "-P", "-m", "parley", *command, *more, "--json"], cwd=tmp_path / "cwd", text=True,
                     env={**environment(image), **variables}, capture_output=True, timeout=60,
                 )  # fmt: skip
                 if any(PROTOCOLS[word].needs_model for word in more if word in PROTOCOLS):  # no container here has one
@@ -388,50 +354,29 @@ def test_the_images_commands_run_one_by_one_in_a_bare_folder(image: Path, made: 
                 assert done.returncode in (0, 3), f"{name} {more}: {done.stderr}"
                 return json.loads(done.stdout)
 
-            asked, first_asked = [], list[str]()
-            for command in (c for c in HEADER if c not in BY_DOCKER):
-                given = shlex.split(command)
-                assert given[:2] == ["docker", "compose"], command
-                if given[2:5] == ["up", "-d", "--scale"]:
-                    name, count = given[5].split("=")
-                    for _ in range(int(count) - 1):
-                        (metrics,) = free_ports(1)
-                        started(name, metrics)
-                        until(partial(is_ready, metrics), "not ready", 60)
-                    continue
-                assert given[2:4] == ["run", "--rm"], command
+            asked = []
+            for name, *arguments in HEADER:
                 volumes = {}
-                rest = given[4:]
-                while rest[0] == "-v":
-                    source, target, _ = rest[1].split(":")
-                    volumes[target], rest = str(ROOT / source), rest[2:]
-                arguments = [outside(word, volumes) for word in rest[1:]]
-                said = tool(rest[0], *arguments, "--json")
-                if said is None:
-                    continue
-                if rest[0] == "ask":
-                    first_asked = first_asked or arguments
-                    asked.append(said)
-                elif rest[1] == "audit":
-                    assert {act["session"] for act in said["acts"] if act["act"] == "asked"} == {
-                        a["session"] for a in asked
-                    }
-                else:
-                    assert said["bus"] == "read again" if rest[1] == "bus" else said["ok"], rest
+                while name == "-v":
+                    source, target, _ = arguments[0].split(":")
+                    volumes[target], (name, *arguments) = str(ROOT / source), arguments[1:]
+                said = tool(name, *(outside(word, volumes) for word in arguments))
+                asked += [said] if name == "ask" and said else []
+                assert name == "ask" or said.get("ok") or said.get("acts") or said["bus"] == "read again", arguments
             # A key is rotated by one command: the service with the old one ends, and has the new one at its next start.
-            old = services["panelist_1"]
-            assert tool("parley", "bus", "user", "rotate", "panelist_1", "--json")["bus"] == "read again"
-            old.ends = old.wait(20)  # type: ignore[attr-defined]
-            assert old.ends == 1  # type: ignore[attr-defined]
+            assert tool("parley", "bus", "user", "rotate", "panelist_1")["bus"] == "read again"
+            assert dict(started)["panelist_1"].wait(20) == 1
             (metrics,) = free_ports(1)
-            started("panelist_1", metrics)
+            start("panelist_1", metrics)
             until(partial(is_ready, metrics), "not ready", 60)
-            asked.append(tool("ask", *first_asked, "--json"))
+            evidence = str(ROOT / "examples/factual/evidence")
+            asked.append(tool("ask", "--evidence", evidence, "In which year did the Suez Canal open?"))
             known = {p for p, of in PROTOCOLS.items() if not (of.standing or of.needs_model)}
             assert {a["protocol"] for a in asked} == known - {"compound"}, "which is asked of a panel's queues"
             assert asked[0]["stop"]["converged"] is True
-            rows = tool("parley", "sessions", "list", "--json")["sessions"]
+            rows = tool("parley", "sessions", "list")["sessions"]
             assert {r["session"] for r in rows if r["status"] != "refused"} == {a["session"] for a in asked}
+        assert [name for name, service in started if service.returncode] == ["panelist_1"], "the others drained"
     finally:
         server.terminate()
         server.wait(10)

@@ -68,10 +68,8 @@ def test_every_module_of_the_coordinator_is_held_to_be_pure_or_named_as_not() ->
     assert found - {"__init__"} - ON_THE_BUS == held - {"parley.schemas"}
 
 
-@cache
-def distributions() -> dict[str, set[str]]:
-    """Top-level name -> what is installed that brings it."""
-    return {name: {d.lower().replace("_", "-") for d in found} for name, found in packages_distributions().items()}
+DISTRIBUTIONS = {name: {d.lower().replace("_", "-") for d in of} for name, of in packages_distributions().items()}
+"""Top-level name -> what is installed that brings it."""
 
 
 @pytest.mark.parametrize(
@@ -95,7 +93,7 @@ def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
     foreign = (
         used - sys.stdlib_module_names - {*PACKAGES, "deploy", "docs", "parley_research", "research_tests", "tests"}
     )
-    bringers = {n: distributions().get(n, {n.lower().replace("_", "-")}) for n in foreign}
+    bringers = {n: DISTRIBUTIONS.get(n, {n.lower().replace("_", "-")}) for n in foreign}
     assert {n: b for n, b in bringers.items() if not b & declared} == {}
 
 
@@ -165,12 +163,6 @@ def test_a_service_imports_nothing_that_is_slow_and_not_needed(service: str) -> 
 def test_whoever_only_shows_turns_to_a_model_does_not_import_the_bus() -> None:
     modules = loaded_with("parley.agents.openai.model, parley.agents.context")
     assert "parley.agents.context" in modules and not {"nats", "bus"} & modules
-
-
-def test_help_imports_next_to_nothing() -> None:
-    heavy = {"nats", "numpy", "scipy", "prometheus_client", "opentelemetry", "pydantic"}
-    heavy |= {"parley.agents.worker", "parley.bus.connection"}
-    assert not heavy & loaded_with("parley.cli.app")
 
 
 def test_tests_replace_nothing_of_ours_behind_its_back() -> None:

@@ -94,10 +94,8 @@ def test_general_modules_name_no_protocol() -> None:
     [
         'if opened.protocol == "maci": pass',
         "from parley.client.protocols.madp import story",
-        "from parley.client.protocols.madp.story import Story",
         "import parley.schemas.protocols.critic",
         "match protocol:\n    case 'consensus':\n        pass",
-        'ROWS = {"competition": 1}',
         "critic_lines = []",
         "class MaciView: pass",
         "def _madp(record): return record",
