@@ -11,21 +11,33 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from parley.agents.config import resolve
 from parley.agents.encoders import Vectors, make_encoder
 from parley.agents.encoders.base import Cached
 from parley.agents.encoders.embedded import FOLDER, Embedded
 from parley.agents.encoders.wordpiece import WordPiece, words
 from parley.agents.models import ModelMisconfigured, make_model
-from parley.agents.specs import parse
-from tests.encoders.files import reference, sentences
 
 ROOT = Path(__file__).parents[2]
 LEAST_COSINE = 0.97
 """Of a shipped vector with the original's; measured 0.9737 for the one word `yes`, 0.9903 on average."""
 MOST_APART = 0.06
 """Of the cosines of two texts, by the original and by the shipped; measured 0.0513, 0.0113 on average."""
+
+
+def sentences() -> list[str]:
+    """The lines of sentences.txt; one is empty, one a blank."""
+    return (Path(__file__).parent / "sentences.txt").read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def reference() -> tuple[NDArray[np.float32], list[list[int]]]:
+    """(the original's vectors at length 1, its token ids) for each sentence."""
+    with np.load(Path(__file__).parent / "reference.npz") as file:
+        vectors, tokens, lengths = file["vectors"].astype(np.float32), file["tokens"], file["lengths"]
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    parts = np.split(tokens, np.cumsum(lengths, dtype=np.int64)[:-1])
+    return vectors, [[int(i) for i in part] for part in parts]
 
 
 @pytest.fixture(scope="module")
@@ -83,17 +95,9 @@ async def test_a_vector_does_not_depend_on_what_is_encoded_with_it(shipped: Embe
     together = await shipped.encode(texts)
     assert np.array_equal(together, np.concatenate([await shipped.encode([text]) for text in texts]))
     assert np.array_equal(together[::-1], await shipped.encode(texts[::-1]))
-
-
-async def test_no_text_no_rows(shipped: Embedded) -> None:
+    at_once = await asyncio.gather(*(shipped.encode(texts) for _ in range(8)))
+    assert all(np.array_equal(together, found) for found in at_once)
     assert (await shipped.encode([])).shape == (0, 384)
-
-
-async def test_several_may_use_it_at_once(shipped: Embedded) -> None:
-    texts = sentences()[:4]
-    expected = await shipped.encode(texts)
-    found = await asyncio.gather(*(shipped.encode(texts) for _ in range(8)))
-    assert len(found) == 8 and all(np.array_equal(f, expected) for f in found)
 
 
 def test_the_files_are_those_that_the_readme_names() -> None:
@@ -141,8 +145,7 @@ async def test_the_cache_asks_for_each_text_once_and_forgets_the_oldest() -> Non
     await cached.encode(["bb"])
     assert inner.asked == [["a", "bb"], ["ccc"], ["bb"]]
     assert (await cached.encode([])).shape == (0, 2)
-    assert {type(key) for key in cached._vectors} == {bytes} and len(cached._vectors) == 2
-    assert b"bb" not in cached._vectors  # found by a digest: no text stays
+    assert {type(key) for key in cached._vectors} == {bytes} and len(cached._vectors) == 2, "by a digest: no text stays"
 
 
 @pytest.mark.parametrize(
@@ -153,17 +156,3 @@ def test_an_unknown_encoder_is_named_before_anything_starts(own: Any, named: str
     with pytest.raises(ModelMisconfigured, match=named):
         make_model("extractive", {"encoder": own})
     assert make_encoder("none") is None
-
-
-def encoder(environ: dict[str, str], file: str = "{queue: helper, roles: [helper]}") -> Any:
-    """`options.encoder` that comes out."""
-    return resolve(parse(file), environ).options.get("encoder")
-
-
-def test_nearer_over_farther_over_file_and_for_the_helper_alone() -> None:
-    file = "{queue: helper, roles: [helper], options: {encoder: embedded}}"
-    assert encoder({}) is None and encoder({}, file) == "embedded"
-    assert encoder({"ENCODER": "none"}, file) == "none"
-    assert encoder({"ENCODER": "none", "HELPER_ENCODER": "embedded"}) == "embedded"
-    assert encoder({"ENCODER": "none"}, "{queue: judge, roles: [judge]}") is None
-    assert encoder({"ENCODER": "none", "HELPER_LLM_PROVIDER": "ollama", "HELPER_LLM_MODEL": "m"}) is None

@@ -166,25 +166,15 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def test_a_question_with_evidence_is_answered_from_a_crowded_folder(beside: Path, crowded: Path) -> None:
+    question = "Which rollout survived the outage of May?"
     (crowded / "script.py").write_text(
         "import parley\n"
         "if __name__ == '__main__':\n"
-        "    print(parley.ask('Which rollout survived the outage of May?', protocol='consensus', evidence='notes'))\n"
+        f"    print(parley.ask({question!r}, protocol='consensus', evidence='notes'))\n"
         "    print(parley.__file__)\n"
     )
-    for words in (
-        ("script.py",),
-        (
-            "-m",
-            "parley",
-            "ask",
-            "Which rollout survived the outage of May?",
-            "--protocol",
-            "consensus",
-            "--evidence",
-            "notes",
-        ),
-    ):
+    asked = ("-m", "parley", "ask", question, "--protocol", "consensus", "--evidence", "notes")
+    for words in (("script.py",), asked):
         done = run(beside, crowded, *words)
         assert done.returncode == 0 and "canary" in done.stdout.lower(), done.stdout + done.stderr
         assert str(ROOT / "parley") not in done.stdout

@@ -69,14 +69,11 @@ def test_its_option_is_for_it_alone(parley: Parley) -> None:
     assert "--jurors" in parley("ask", "--protocol", "jury", "--help")
     refused = parley("ask", QUESTION, "--protocol", "critic", "--jurors", "2", "--json", code=2)
     assert "--jurors is not for critic, but for jury" in refused
-
-
-def test_a_setting_outside_its_range_is_refused(parley: Parley) -> None:
     refused = parley("ask", QUESTION, "--protocol", "jury", "--jurors", "13", "--json", code=2)
     assert "--jurors: got 13, allowed is 2 to 12" in refused
 
 
-def test_it_is_shown_and_explained(session: tuple[dict[str, object], Path], parley: Parley) -> None:
+def test_it_is_shown_explained_exported_and_replayed(session: tuple[dict[str, object], Path], parley: Parley) -> None:
     _, record = session
     for command, words in ((("sessions", "show"), "  yes 2\n"), (("explain",), "votes")):
         told = parley(*command, str(record))
@@ -85,56 +82,30 @@ def test_it_is_shown_and_explained(session: tuple[dict[str, object], Path], parl
     figures = json.loads(parley("explain", str(record), "--json"))["result"]
     assert figures["rounds"][0]["choices"] == {"yes": 2} and figures["stop"]["certificate"]["ballots"] == 1
     assert "the jury is of one mind (x_parley_jury_verdict)" in parley("explain", str(record))
-
-
-def test_it_is_exported_in_every_form(session: tuple[dict[str, object], Path], parley: Parley) -> None:
-    _, record = session
     page = parley("sessions", "export", str(record), "--format", "html")
     assert page.startswith("<!DOCTYPE html>") and QUESTION in page
     assert "It stands first in what I hold." not in page, "the jury's room is not for readers"
-    assert f"# Session {session[0]['session']}" in parley("sessions", "export", str(record), "--format", "markdown")
-    assert json.loads(parley("sessions", "export", str(record), "--format", "json"))["opened"]["protocol"] == "jury"
-
-
-def test_it_replays(session: tuple[dict[str, object], Path], parley: Parley) -> None:
-    _, record = session
     assert json.loads(parley("replay", str(record), "--json"))["recomputed"] is True
 
 
-def test_without_it_its_record_is_still_shown(session: tuple[dict[str, object], Path]) -> None:
-    """Where the package is not installed, a session of it can be read."""
-    _, record = session
-    for code, *command in ((0, "explain"), (0, "sessions", "show"), (2, "replay")):
-        done = subprocess.run(
-            [sys.executable, "-m", "parley", *command, str(record)], env=BARE, text=True, capture_output=True,
-            timeout=50,
-        )  # fmt: skip
-        assert done.returncode == code and "Traceback" not in done.stderr, (command, done.stderr)
-        assert "jury" in done.stdout + done.stderr
-
-
 def test_without_it_each_command_says_which_package_to_install(session: tuple[dict[str, object], Path]) -> None:
-    """Recompute, judge and carry on need the protocol. None of them waits for a moderator that has it."""
+    """Recompute, judge and carry on need the protocol; none of them waits for a moderator that has it. Its record can
+    be read."""
     result, record = session
     sid, state = str(result["session"]), str(record.parent / "state")
-    commands = (
-        ("replay", str(record)), ("replay", sid, "--state", state),
-        ("feedback", sid, "right", "--state", state), ("fork", sid, "--state", state),
-    )  # fmt: skip
-    for command in commands:
+    lacking = f"session {sid} ran the protocol jury, which no installed package brings"
+    unknown = "no installed package brings a protocol of this name"
+    for code, said, *command in (
+        (0, "jury", "explain", str(record)), (0, "jury", "sessions", "show", str(record)),
+        (2, lacking, "replay", str(record)), (2, lacking, "replay", sid, "--state", state),
+        (2, lacking, "feedback", sid, "right", "--state", state), (2, lacking, "fork", sid, "--state", state),
+        (2, unknown, "fork", sid, "--state", state, "--set", "jury.jurors=3"),
+    ):  # fmt: skip
         done = subprocess.run(
-            [sys.executable, "-m", "parley", *command], env=BARE, text=True, capture_output=True, timeout=25
+            [sys.executable, "-m", "parley", *map(str, command)], env=BARE, text=True, capture_output=True, timeout=50
         )
-        assert done.returncode == 2, (command, done.stderr)
-        assert f"session {sid} ran the protocol jury, which no installed package brings" in done.stderr, done.stderr
-        assert "the entry point jury in the group parley.protocols" in done.stderr
-    for name in ("replay", "fork"):
-        done = subprocess.run(
-            [sys.executable, "-m", "parley", name, sid, "--state", state, "--set", "jury.jurors=3"], env=BARE,
-            text=True, capture_output=True, timeout=25,
-        )  # fmt: skip
-        assert done.returncode == 2, done.stderr
-        assert "no installed package brings a protocol of this name" in done.stderr, done.stderr
+        assert done.returncode == code and said in done.stdout + done.stderr, (command, done.stderr)
+        assert "Traceback" not in done.stderr
 
 
 def test_its_own_tests_pass_where_it_is_installed(python: Path) -> None:

@@ -72,7 +72,6 @@ PLAIN = "converged=False, status='finished', exit_code=3, words='so'"
         ("rows", "raise RuntimeError('half installed')", "RuntimeError: half installed"),
         ("rows", "it = 7", "it is of class int, wanted is PackageRows"),
         ("rows", ROWS.format(f"stops=(StopRow(reason='threshold', {PLAIN}),)"), "begin with x_evil_"),
-        ("rows", ROWS.format(f"stops=(StopRow(reason='x_good_end', {PLAIN}),)"), "begin with x_evil_"),
         ("rows", ROWS.format("roles=('judge',)"), "begin with x_evil_"),
         ("rows", ROWS.format("roles=('x_evil_a', 'x_evil_a')"), "two rows are named x_evil_a"),
         ("rows", ROWS.format("channels=(ChannelRow(name='team_pro', readers=('client',)),)"), "begin with x_evil_"),
@@ -84,11 +83,7 @@ PLAIN = "converged=False, status='finished', exit_code=3, words='so'"
                              "words='so'),)"), "what converges is finished, with exit status 0"),
         ("rows", ROWS.format("stops=(StopRow(reason='x_evil_a', converged=False, status='failed', exit_code=0, "
                              "words='so'),)"), "exit status 0 of failed, expected 1"),
-        ("rows", ROWS.format("stops=(StopRow(reason='x_evil_a', converged=False, status='cancelled', exit_code=130, "
-                             "words='so'),)"), "status 'cancelled', expected finished or failed"),
-        ("protocols", SINGLE.format("stops=('no_such',)"), "stops: 'no_such' is no stop reason"),
         ("protocols", SINGLE.format("roles=(Role('x_evil_juror', 2),)"), "'x_evil_juror' is no role"),
-        ("protocols", SINGLE.format("channel='backroom'"), "'backroom' is no channel"),
         ("protocols", SINGLE.format("channel='team_pro'"), "none of its roles writes on team_pro"),
         ("protocols", SINGLE.format("standing='mine'"), "sessions that stand are Parley's own"),
         ("protocols", SINGLE.format("table={}"), "has no row"),
@@ -97,12 +92,9 @@ PLAIN = "converged=False, status='finished', exit_code=3, words='so'"
         ("protocols", SINGLE.format("version=1") +
          "it = dataclasses.replace(it, table={**it.table, next(iter(it.table)): {Missed: to(print, 'nowhere')}})",
          "it leads to nowhere, which is no phase"),
-        ("protocols", SINGLE.format("version=1") +
-         "it = dataclasses.replace(it, table={**it.table, next(iter(it.table)): {Missed: print}})", "it is no cell"),
         ("protocols", SINGLE.replace("name='it'", "name='else'").format(""), "its entry point is 'it'"),
         ("stop_rules", "from parley.coordinator.table import StopRule\nit = StopRule('it', 'agreement', str)",
          "'agreement' is no stop reason that finishes a session without convergence"),
-        ("models", "it = 7", "it is of class int, wanted is a function"),
         ("retrievers", "import no_such_module", "ModuleNotFoundError"),
     ],
 )  # fmt: skip
@@ -247,9 +239,7 @@ MUTANTS = {
     "a handler raises": (raises, "ZeroDivisionError: the jury's own (tests/extending/test_packages.py:"),
     "a handler leaves the process": (leaves, "SystemExit"),
     "a channel of Parley's own": (tells("team_pro"), "posts on 'team_pro', which is not its own"),
-    "the channel of the machine": (tells("control"), "posts on 'control', which is not its own"),
     "an unknown reason": (each(reason="because"), "stopped with 'because', which is no stop reason"),
-    "an unknown channel": (each(channel="nowhere"), "posts on 'nowhere', which is no channel"),
     "a turn of an unknown kind": (asks, "asks a 'song', a kind without a reply"),
     "a turn of an unknown seat": (each(seat="nobody"), "nobody"),
     "words of an unknown seat": (speaks, "posts in the name of 'nobody', who has no seat"),
@@ -267,10 +257,9 @@ def test_a_protocol_whose_code_fails_ends_its_session_within_one_turn(mutant: st
     result = ended.result
     assert (result.status, result.stop.reason, result.outcome) == ("failed", "protocol_fault", {})
     assert why in str(result.stop.certificate["why"]) and len(ended.completions) <= 4
+    votes = {f"{ROLE}_1": scripted(TEA, TEA), f"{ROLE}_2": scripted({"choice": "coffee"}, TEA)}
     with pytest.raises(AssertionError, match=re.escape(why)):
-        check_protocol(
-            broken, {f"{ROLE}_1": scripted(TEA, TEA), f"{ROLE}_2": scripted({"choice": "coffee"}, TEA)}, settings=two
-        )
+        check_protocol(broken, votes, settings=two)
 
 
 def test_convergence_needs_the_signatures_of_more_than_half_who_answered(protocol: Protocol) -> None:

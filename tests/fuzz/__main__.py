@@ -7,8 +7,7 @@ from typing import Annotated
 import click
 import typer
 
-from tests.fuzz.readers import READERS
-from tests.fuzz.run import Failed, fuzz
+from tests.fuzz.readers import READERS, Failed, fuzz
 
 
 def run(

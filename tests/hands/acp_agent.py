@@ -57,12 +57,8 @@ def call(id_: str, kind: str, **given: Any) -> None:
 
 def may(kind: str, options: tuple[str, ...] = ("allow_once", "reject_once"), **given: Any) -> str:
     """Ask whether a call may be made."""
-    told = {
-        "toolCallId": f"p-{kind}-{len(str(given))}",
-        "title": str(given.get("command")),
-        "kind": kind,
-        "rawInput": given,
-    }
+    id_ = f"p-{kind}-{len(str(given))}"
+    told = {"toolCallId": id_, "title": str(given.get("command")), "kind": kind, "rawInput": given}
     offered = [{"optionId": f"o-{o}", "name": o, "kind": o} for o in options]
     outcome = ask("session/request_permission", toolCall=told, options=offered)["outcome"]
     return str(outcome.get("optionId", outcome["outcome"]))

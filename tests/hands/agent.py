@@ -19,18 +19,14 @@ PATHS = {"chat": "chat/completions", "messages": "messages", "responses": "respo
 def ask(said: list[dict[str, str]]) -> str:
     """What the model says next."""
     dialect = os.environ.get("DIALECT", "chat")
-    body = {"model": "another", "max_tokens": 4_000, "stream": os.environ.get("STREAM") == "1"}
+    body = {"model": "another", "max_tokens": 4_000}
     body |= {"input": said} if dialect == "responses" else {"messages": said}
     token = os.environ["MODEL_TOKEN"]
     headers = {"content-type": "application/json", "authorization": f"Bearer {token}"}
     url = f"{os.environ['MODEL_URL']}/v1/{PATHS[dialect]}"
     request = urllib.request.Request(url, json.dumps(body).encode(), headers)
     with urllib.request.urlopen(request, timeout=60) as answer:
-        text = answer.read().decode()
-    if body["stream"]:
-        events = [json.loads(x[6:]) for x in text.splitlines() if x.startswith("data: ")]
-        return "".join((e["choices"][0]["delta"].get("content") or "") for e in events if e.get("choices"))
-    value = json.loads(text)
+        value = json.loads(answer.read())
     if dialect == "chat":
         return str(value["choices"][0]["message"]["content"])
     return str(value["content"][0]["text"] if dialect == "messages" else value["output"][0]["content"][0]["text"])

@@ -1,7 +1,6 @@
 """What the played model says to real coding agents: look at a file, write it whole, run the tests, say what was done.
 How far it is shows in how many results of tools a request holds; which tools there are, the request says."""
 
-import json
 from typing import Any
 
 FILE = "app.py"
@@ -10,18 +9,13 @@ RUN = "python3 -m unittest -q"
 _READ = ("read", "read_file", "read_text_file")
 _WRITE = ("write", "write_file", "write_text_file", "create_file")
 _SHELL = ("bash", "shell", "run_shell_command", "execute", "exec_command", "run", "local_shell")
-_SUBMIT = "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
-"""What mini-swe-agent is to print at its end."""
-_EDITS = "*file listing*"
-"""How aider asks for whole files."""
 
 
 def say(body: dict[str, Any], _number: int) -> dict[str, Any]:
     """The next step."""
     tools, done = _tools(body), _results(body)
-    text = json.dumps(body)
     if not tools:
-        return {"text": f"{FILE}\n```\n{FIXED}```\n" if _EDITS in text else "Fix the greeting"}
+        return {"text": "Fix the greeting"}
     read, write, shell = (_pick(tools, names) for names in (_READ, _WRITE, _SHELL))
     steps: list[dict[str, Any]] = []
     if read:
@@ -33,8 +27,6 @@ def say(body: dict[str, Any], _number: int) -> dict[str, Any]:
         steps.append(_ran(shell, f"printf \"def greet():\\n    return 'hello'\\n\" > {FILE}"))
     if shell:
         steps.append(_ran(shell, RUN))
-        if _SUBMIT in text:
-            steps.append(_ran(shell, f"echo {_SUBMIT}"))
     return steps[done] if done < len(steps) else {"text": "It greets with hello now."}
 
 

@@ -53,9 +53,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """The list of models."""
-        self._send(
-            json.dumps({"object": "list", "data": [{"id": "hand", "object": "model"}]}).encode(), "application/json"
-        )
+        listed = {"object": "list", "data": [{"id": "hand", "object": "model"}]}
+        self._send(json.dumps(listed).encode(), "application/json")
 
     def do_POST(self) -> None:
         """An answer."""
@@ -69,69 +68,49 @@ class Handler(BaseHTTPRequestHandler):
         if self.server.hold is not None:
             self.server.hold.wait(30)
         if "status" in said:
-            self._send(
-                json.dumps(said.get("error", {})).encode(),
-                "application/json",
-                said["status"],
-                **said.get("headers", {}),
-            )
+            error = json.dumps(said.get("error", {})).encode()
+            self._send(error, "application/json", said["status"], **said.get("headers", {}))
             return
-        limit = next(
-            (body[n] for n in ("max_completion_tokens", "max_tokens", "max_output_tokens") if n in body), 10**9
-        )
+        limits = ("max_completion_tokens", "max_tokens", "max_output_tokens")
+        limit = next((body[name] for name in limits if name in body), 10**9)
         counted = (said.get("input", len(data) // 4), min(said.get("output", 20), limit))
         self.server.counted += sum(counted)
-        dialect = {"chat/completions": chat, "messages": messages, "responses": responses}[
-            self.path.split("/v1/")[1].split("?")[0]
-        ]
-        events = dialect(said, body, *counted)
+        events = DIALECTS[self.path.split("/v1/")[1].split("?")[0]](said, body, *counted)
         if not body.get("stream"):
             self._send(json.dumps(events[-1][1]).encode(), "application/json")
             return
-        lines = "".join(
-            f"event: {n}\ndata: {json.dumps(v)}\n\n" if n else f"data: {json.dumps(v)}\n\n" for n, v in events[:-1]
-        )
-        self._send(lines.encode(), "text/event-stream")
+        lines = (f"event: {name}\n" * bool(name) + f"data: {json.dumps(value)}\n\n" for name, value in events[:-1])
+        self._send("".join(lines).encode(), "text/event-stream")
 
 
 Events = list[tuple[str, dict[str, Any]]]
 """Name and data of each event of a stream; the last is the whole as one body."""
 
 
+def event(kind: str, **more: Any) -> tuple[str, dict[str, Any]]:
+    """One that is called by its type."""
+    return kind, {"type": kind, **more}
+
+
 def chat(said: dict[str, Any], _body: dict[str, Any], tin: int, tout: int) -> Events:
     """OpenAI's chat completions."""
     usage = {"prompt_tokens": tin, "completion_tokens": tout, "total_tokens": tin + tout}
-    call = {
-        "id": said["id"],
-        "type": "function",
-        "function": {"name": said.get("tool"), "arguments": json.dumps(said.get("args", {}))},
-    }
+    function = {"name": said.get("tool"), "arguments": json.dumps(said.get("args", {}))}
+    call = {"id": said["id"], "type": "function", "function": function}
     calls = {"tool_calls": [{"index": 0, **call}]} if "tool" in said else {}
     end = "tool_calls" if calls else "stop"
     base = {"id": "c1", "created": 1, "model": "hand"}
 
     def piece(delta: dict[str, Any], finish: str | None = None) -> tuple[str, dict[str, Any]]:
-        return "", {
-            **base,
-            "object": "chat.completion.chunk",
-            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
-        }
+        choice = {"index": 0, "delta": delta, "finish_reason": finish}
+        return "", {**base, "object": "chat.completion.chunk", "choices": [choice]}
 
     message = {"role": "assistant", "content": said["text"], **calls}
-    whole = {
-        **base,
-        "object": "chat.completion",
-        "usage": usage,
-        "choices": [{"index": 0, "finish_reason": end, "message": message}],
-    }
+    choice = {"index": 0, "finish_reason": end, "message": message}
+    whole = {**base, "object": "chat.completion", "usage": usage, "choices": [choice]}
     counted = {**base, "object": "chat.completion.chunk", "choices": [], "usage": usage}
-    return [
-        piece({"role": "assistant", "content": said["text"]}),
-        *([piece(calls)] if calls else []),
-        piece({}, end),
-        ("", counted),
-        ("", whole),
-    ]
+    pieces = [piece({"role": "assistant", "content": said["text"]}), *([piece(calls)] if calls else []), piece({}, end)]
+    return [*pieces, ("", counted), ("", whole)]
 
 
 def messages(said: dict[str, Any], body: dict[str, Any], tin: int, tout: int) -> Events:
@@ -143,28 +122,20 @@ def messages(said: dict[str, Any], body: dict[str, Any], tin: int, tout: int) ->
     whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model"), "stop_reason": end,
              "content": blocks, "usage": {"input_tokens": tin, "output_tokens": tout}}  # fmt: skip
     begun = {**whole, "content": [], "stop_reason": None, "usage": {"input_tokens": tin, "output_tokens": 1}}
-    events: Events = [("message_start", {"type": "message_start", "message": begun})]
+    events: Events = [event("message_start", message=begun)]
     for n, block in enumerate(blocks):
         empty = {**block, "input": {}} if block["type"] == "tool_use" else {"type": "text", "text": ""}
-        delta = (
-            {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-            if "input" in block
-            else {"type": "text_delta", "text": block["text"]}
-        )
-        events.append(("content_block_start", {"type": "content_block_start", "index": n, "content_block": empty}))
-        events.append(("content_block_delta", {"type": "content_block_delta", "index": n, "delta": delta}))
-        events.append(("content_block_stop", {"type": "content_block_stop", "index": n}))
-    events.append(
-        (
-            "message_delta",
-            {
-                "type": "message_delta",
-                "delta": {"stop_reason": end, "stop_sequence": None},
-                "usage": {"output_tokens": tout},
-            },
-        )
-    )
-    return [*events, ("message_stop", {"type": "message_stop"}), ("", whole)]
+        delta = {"type": "text_delta", "text": block.get("text")}
+        if "input" in block:
+            delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        events += [
+            event("content_block_start", index=n, content_block=empty),
+            event("content_block_delta", index=n, delta=delta),
+            event("content_block_stop", index=n),
+        ]
+    over = {"stop_reason": end, "stop_sequence": None}
+    events.append(event("message_delta", delta=over, usage={"output_tokens": tout}))
+    return [*events, event("message_stop"), ("", whole)]
 
 
 def responses(said: dict[str, Any], _body: dict[str, Any], tin: int, tout: int) -> Events:
@@ -174,45 +145,21 @@ def responses(said: dict[str, Any], _body: dict[str, Any], tin: int, tout: int) 
         {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": [text]}
     ]
     if "tool" in said:
-        items.append(
-            {
-                "type": "function_call",
-                "id": "f1",
-                "call_id": said["id"],
-                "name": said["tool"],
-                "arguments": json.dumps(said.get("args", {})),
-                "status": "completed",
-            }
-        )
-    usage = {
-        "input_tokens": tin,
-        "output_tokens": tout,
-        "total_tokens": tin + tout,
-        "input_tokens_details": {"cached_tokens": 0},
-    }
-    whole = {
-        "id": "resp_1",
-        "object": "response",
-        "created_at": 1,
-        "status": "completed",
-        "model": "hand",
-        "output": items,
-        "usage": usage,
-    }
-    events: Events = [
-        (
-            "response.created",
-            {"type": "response.created", "response": {**whole, "status": "in_progress", "output": [], "usage": None}},
-        )
-    ]
+        call = {"call_id": said["id"], "name": said["tool"], "arguments": json.dumps(said.get("args", {}))}
+        items.append({"type": "function_call", "id": "f1", "status": "completed", **call})
+    usage: dict[str, Any] = {"input_tokens": tin, "output_tokens": tout, "total_tokens": tin + tout}
+    usage |= {"input_tokens_details": {"cached_tokens": 0}}
+    whole: dict[str, Any] = {"id": "resp_1", "object": "response", "created_at": 1, "status": "completed"}
+    whole |= {"model": "hand", "output": items, "usage": usage}
+    begun = {**whole, "status": "in_progress", "output": [], "usage": None}
+    events: Events = [event("response.created", response=begun)]
     for n, item in enumerate(items):
-        events.append(
-            ("response.output_item.added", {"type": "response.output_item.added", "output_index": n, "item": item})
-        )
-        events.append(
-            ("response.output_item.done", {"type": "response.output_item.done", "output_index": n, "item": item})
-        )
-    return [*events, ("response.completed", {"type": "response.completed", "response": whole}), ("", whole)]
+        events.append(event("response.output_item.added", output_index=n, item=item))
+        events.append(event("response.output_item.done", output_index=n, item=item))
+    return [*events, event("response.completed", response=whole), ("", whole)]
+
+
+DIALECTS = {"chat/completions": chat, "messages": messages, "responses": responses}
 
 
 def texts(*said: str) -> Say:

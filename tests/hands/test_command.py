@@ -106,35 +106,21 @@ async def test_one_that_fails_without_a_change_is_an_error_that_says_why(tmp_pat
     assert error.value.why.startswith(why)
 
 
-async def test_its_exit_status_says_only_that_it_ended(tmp_path: Path) -> None:
-    code = f"{FIX}; print('half'); raise SystemExit(9)"
-    with model(texts("x")) as server:
-        hand = Hand(command=(sys.executable, "-c", code))
-        done = await turn(AgentHands("own", hand, options(server.url)), tmp_path)
-    assert "+print(1)" in done.work.diff and done.work.output == "half" and not done.work.calls[0].ok
-
-
 async def test_a_program_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with model(texts("x")) as server:
         with pytest.raises(ModelUnavailable, match="hands own: no program 'no-such-program' is found"):
             await turn(AgentHands("own", Hand(command=("no-such-program",)), options(server.url)), tmp_path)
 
 
-async def test_it_ends_before_the_turn_and_what_it_did_is_taken(tmp_path: Path) -> None:
-    with model(texts(FIX, "import time; time.sleep(60)")) as server:
-        began = time.monotonic()
-        done = await turn(tiny(server), tmp_path, seconds=8.0)
-        assert time.monotonic() - began < 8.0
-    assert "+print(1)" in done.work.diff and "(the agent was ended: it took longer than 7" in done.work.output
-    assert done.done.usage.calls == 2
-
-
-async def test_a_call_that_its_end_breaks_off_is_booked(tmp_path: Path) -> None:
+async def test_it_ends_before_the_turn_and_a_call_that_this_breaks_off_is_booked(tmp_path: Path) -> None:
     with model(texts(FIX, "never said")) as server:
         hold = threading.Event()
         server.say = lambda _body, n: {"text": FIX} if n == 0 else {"text": str(hold.wait(30))}
+        began = time.monotonic()
         done = await turn(tiny(server), tmp_path, seconds=8.0)
+        assert time.monotonic() - began < 8.0
         hold.set()
+    assert "+print(1)" in done.work.diff and "(the agent was ended: it took longer than 7" in done.work.output
     used = done.done.usage
     assert (used.calls, used.estimated, done.done.flags) == (2, True, ("estimated",))
     assert used.output_tokens == 20 + 4_000, "what it had asked for"
@@ -161,11 +147,13 @@ while True:
 
 
 async def test_long_output_is_kept_beside_the_log(tmp_path: Path) -> None:
-    hand = Hand(command=(sys.executable, "-c", f"{FIX}; print('line\\n' * 3_000 + 'the end')"))
+    code = f"{FIX}; print('line\\n' * 3_000 + 'the end'); raise SystemExit(9)"
+    hand = Hand(command=(sys.executable, "-c", code))
     with model(texts("x")) as server:
         done = await turn(AgentHands("own", hand, options(server.url)), tmp_path)
     call, results = done.work.calls[0], done.work.results
-    assert call.result.startswith("exit 0\n\n") and call.result.endswith("the end") and len(call.result) <= 2_000
+    assert "+print(1)" in done.work.diff and not call.ok, "its exit status says only that it ended"
+    assert call.result.startswith("exit 9\n\n") and call.result.endswith("the end") and len(call.result) <= 2_000
     assert results is not None and isinstance(call.whole, str)
     assert unpack_archive(await done.artifacts.get(results.id))[call.whole][0].count(b"line") == 3_000
 

@@ -128,6 +128,8 @@ def test_a_model_for_everybody_is_the_helpers_too_unless_it_has_an_encoder(
     environ = {"LLM_MODEL": "g", "OPENAI_API_KEY": "k", "ENCODER": encoder}
     assert resolve(agent, environ).model == model
     assert resolve(agent, environ | {f"{role.upper()}_LLM_MODEL": "h"}).options["model"] == "h"
+    own = resolve(agent, {"ENCODER": "none", "HELPER_ENCODER": encoder}).options.get("encoder")
+    assert own == ((encoder or options.get("encoder") or "none") if role == "helper" else None)
 
 
 def test_a_helper_whose_model_is_named_takes_the_rest_from_the_settings_for_everybody() -> None:

@@ -13,7 +13,6 @@ import pytest
 from parley.agents.context import Shown
 from parley.agents.models import Completion, ModelMisconfigured, ModelRefused, ModelUnavailable
 from parley.agents.openai import probe
-from parley.agents.openai.model import OpenAIModel
 from parley.agents.secrets import Secret, Stream
 from parley.agents.text.tokens import estimate
 from parley.schemas.protocols.consensus import Position
@@ -265,21 +264,7 @@ async def test_text_comes_live_where_the_turn_streams() -> None:
     assert server.requests[0].body["stream_options"] == {"include_usage": True}
 
 
-async def test_usage_is_estimated_and_marked_where_the_server_does_not_count() -> None:
-    completion, _ = await once(says(FULL, usage=None))
-    assert completion.usage.estimated and completion.usage.input_tokens > 100 and completion.usage.output_tokens > 20
-    assert "estimated" in completion.flags
-
-
 # -- money
-async def test_calls_cost_what_the_table_says(tmp_path: Path) -> None:
-    table = tmp_path / "prices.yaml"
-    table.write_text("- {model: 'm*', input: 2, output: 10}\n")
-    completion, _ = await once(says(FULL), prices=str(table))
-    assert completion.usage.cost_usd == pytest.approx((100 * 2 + 20 * 10) / 1e6) and completion.flags == ()
-    assert not completion.usage.unpriced
-
-
 @pytest.mark.parametrize(
     ("details", "read", "cached"),
     [
@@ -301,7 +286,7 @@ async def test_what_the_server_had_in_its_cache_costs_what_the_table_says(
     completion, _ = await once(says(FULL, details=details), shown=None, **prices)
     assert (completion.usage.input_tokens, completion.usage.cached_tokens or 0) == (read, cached)
     cost = ((read - cached) * 2 + cached * 0.5 + 20 * 10) / 1e6
-    assert completion.usage.cost_usd == pytest.approx(cost)
+    assert completion.usage.cost_usd == pytest.approx(cost) and not completion.usage.unpriced and completion.flags == ()
 
 
 # -- keys
@@ -334,16 +319,6 @@ def test_a_key_in_pieces_is_masked_and_what_only_begins_like_one_is_shown() -> N
     stream = Stream(Secret("abcdefgh/1"))
     pieces = [stream.feed(piece) for piece in ("x ab", "cde", "fgh/", "1 y abc", "d", "z abcdefgh\\/1", " ab")]
     assert "".join([*pieces, stream.rest()]) == "x *** y abcdz *** ab"
-
-
-async def test_a_copy_shows_its_model_the_same_prompt_but_for_the_boundary() -> None:
-    async with model_server(says(FULL)) as server:
-        for seed in (1, 1, None):
-            async with model(server.url, seed) as made:
-                assert isinstance(made, OpenAIModel)
-                await made.reply(asked(), silent)
-    one, same, other = (r.prompt for r in server.requests)
-    assert one == same != other
 
 
 # -- before anything is paid

@@ -1,16 +1,12 @@
 """Prompts: fences that hold, cuts that fit, templates that are whole."""
 
-import re
-from pathlib import Path
-
 import msgspec
 import pytest
 
 from parley.agents.context import Tools
 from parley.agents.models import ModelMisconfigured
 from parley.agents.prompts.prompting import Repair, build, fresh_boundary
-from parley.agents.prompts.templates import fill, template
-from parley.agents.protocols import KITS
+from parley.agents.prompts.templates import fill
 from parley.agents.text.tokens import estimate, first_tokens
 from parley.agents.turn_kinds.settled import document_names
 from parley.schemas.protocols import critic
@@ -162,28 +158,6 @@ def test_a_repair_fits_the_cap_too() -> None:
 def test_what_cannot_be_cut_to_the_cap_is_the_operators_fault() -> None:
     with pytest.raises(ModelMisconfigured, match="cap on input is 100"):
         build(asked(caps=Caps(input_tokens=100)))
-
-
-SHIPPED = ("competition", "consensus", "critic", "maci", "madp", "single")
-PROMPTS = sorted((p, path.stem) for p in SHIPPED for path in (KITS[p].prompts or Path()).glob("*.md"))
-LASTS = {"question", "wordings", "documents", "others", "expert"}
-"""Slots of what grows, and nothing else."""
-
-
-def slots(text: str) -> set[str]:
-    return set(re.findall(r"\{\{(\w+)\}\}", text))
-
-
-@pytest.mark.parametrize(("protocol", "kind"), PROMPTS)
-def test_every_prompt_belongs_to_a_kind_of_turn_and_has_its_parts(protocol: str, kind: str) -> None:
-    assert kind in {*KITS[protocol].kinds, *KITS[protocol].parts}
-    parts = template(protocol, kind)
-    assert "rules" in slots(parts.identity) and "error" in slots(parts.task)
-    assert parts.task.rstrip().endswith("{{reply}}")
-    assert not slots(parts.identity) & {*LASTS, "brief", "now", "own", "error", "reply", "round", "of"}
-    assert slots(parts.context) <= LASTS and slots(parts.task).isdisjoint(slots(parts.context))
-    if (protocol, kind) not in (("critic", "compare"), ("madp", "match")):  # these write no text
-        assert "in the language of the" in parts.identity
 
 
 PAST = (critic.PastObjection(number=1, round=1, text="It tears."),)

@@ -1,9 +1,8 @@
 """Sessions of every protocol with a real, weak model, one after the other: how many come to something.
 
-    python -m tests.small_model.runs [--out FILE] [--url URL] [PROTOCOL ...]
+    python -m tests.small_model.runs [--out FILE] [PROTOCOL ...]
 
 Each run is a line of FILE as soon as it is over, and is not made again; so it can be stopped and taken up.
-`--table` prints what is there.
 """
 
 import argparse
@@ -12,8 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,42 +67,13 @@ def run(protocol: str, n: int, url: str) -> Run:
     except subprocess.TimeoutExpired:
         code, out, err = -1, "", "it did not end"
     took_s = round(time.monotonic() - started, 1)
-    return {"protocol": protocol, "n": n, "exit": code, "seconds": took_s, **_told(protocol, out, err)}
-
-
-def _told(protocol: str, out: str, err: str) -> Run:
+    made = {"protocol": protocol, "n": n, "exit": code, "seconds": took_s}
     try:
         result = json.loads(out)
-        usage = result["usage"]
-    except (ValueError, KeyError, TypeError):
-        return {"reason": "", "positions": 0, "error": err.strip()[-400:]}
-    return {
-        "reason": result["stop"]["reason"], "converged": result["stop"]["converged"],
-        "positions": positions(protocol, result), "answer": str(result["outcome"].get("answer", ""))[:120],
-        "calls": usage["calls"], "tokens": usage["input_tokens"] + usage["output_tokens"],
-        "what": str(result["stop"]["certificate"].get("what", ""))[:200],
-    }  # fmt: skip
-
-
-def positions(protocol: str, result: Mapping[str, Any]) -> int:
-    """Answers that seats gave: of a consensus every seat's, of a critic session that which was debated."""
-    if protocol == "consensus":
-        return sum(len(r.get("positions", ())) for r in result["rounds"])
-    return int(bool(result["outcome"].get("answer")))
-
-
-def table(runs: list[Run]) -> Iterator[str]:
-    """A row a protocol."""
-    yield "| protocol | runs | with positions | converged | seconds, median | reasons |"
-    yield "|---|---|---|---|---|---|"
-    for protocol in SMALLEST:
-        mine = [r for r in runs if r["protocol"] == protocol]
-        if mine:
-            median = sorted(r["seconds"] for r in mine)[len(mine) // 2]
-            reasons = sorted({r["reason"] or "none" for r in mine})
-            having = sum(r["positions"] > 0 for r in mine)
-            agreed = sum(bool(r.get("converged")) for r in mine)
-            yield f"| {protocol} | {len(mine)} | {having} | {agreed} | {median:.0f} | {', '.join(reasons)} |"
+    except ValueError:
+        return {**made, "positions": 0, "error": err.strip()[-400:]}
+    positions = sum(len(r.get("positions", ())) for r in result["rounds"])
+    return {**made, "stop": result["stop"], "outcome": result["outcome"], "positions": positions}
 
 
 def main() -> None:
@@ -112,20 +81,15 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("protocols", nargs="*", default=list(SMALLEST))
     parser.add_argument("--out", type=Path, default=OUT)
-    parser.add_argument("--url", help="a server that runs already")
-    parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
-    if not given.table:
-        with nullcontext(given.url) if given.url else serving() as url:
-            for protocol in given.protocols:
-                there = {r["n"] for r in done(given.out) if r["protocol"] == protocol}
-                for n in range(OFTEN.get(protocol, 1)):
-                    if n not in there:
-                        made = run(protocol, n, url)
-                        with given.out.open("a") as file:
-                            file.write(json.dumps(made) + "\n")
-                        print(json.dumps(made), flush=True)
-    print("\n".join(table(done(given.out))))
+    with serving() as url:
+        for protocol in given.protocols:
+            there = {r["n"] for r in done(given.out) if r["protocol"] == protocol}
+            for n in set(range(OFTEN.get(protocol, 1))) - there:
+                made = run(protocol, n, url)
+                with given.out.open("a") as file:
+                    file.write(json.dumps(made) + "\n")
+                print(json.dumps(made), flush=True)
 
 
 if __name__ == "__main__":

@@ -172,6 +172,8 @@ CODE = tree(calc_dot_py="x = 1\n", tests__test_calc_dot_py="t\n", queue_dot_py="
          tree(a_dot_toml="", pyproject_dot_toml=TOML.format("a", "-x")), ("pyproject.toml",)),
         ("make test", tree(Makefile="test: ; t"), tree(Makefile="test: ; true"), ("Makefile",)),
         ("npm test", tree(package_dot_json='{"scripts": {}}'), tree(package_dot_json="{"), ("package.json",)),
+        ("npm test", tree(package_dot_json='{"scripts": {}}'), tree(package_dot_json='{"scripts": {"test": "true"}}'),
+         ("package.json",)),
         (PYTEST, {}, {f"lib/{x}": (b"!", False) for x in INSTALLED}, tuple(f"lib/{x}" for x in INSTALLED)),
     ],
 )  # fmt: skip

@@ -13,9 +13,10 @@ from parley.agents.endpoint.limits import FAILURES, backoff_s
 from parley.agents.model.base import ModelError
 from parley.agents.openai import probe, refusals, small_call, trials
 from parley.agents.openai.options import parse
-from parley.agents.openai.providers import Rung
+from parley.agents.openai.providers import PRESETS, Rung
 from parley.agents.secrets import Secret
 from tests.llm.refusals.refusing import refusing
+from tests.llm.refusals.twins import TWINS, step_of
 from tests.llm.server import ModelServer, Step, fails, model_server, says
 from tests.llm.support import FULL, asked, model, silent
 from tests.llm.thinker import thinks
@@ -66,6 +67,17 @@ def assert_no_wrong_number(case: dict[str, Any], learned: Any, server: ModelServ
         assert learned.output is None and learned.prompt is None
     last = server.requests[-1].body
     assert learned.output is None or learned.output <= (most or last["max_tokens"])
+
+
+@pytest.mark.parametrize("name", TWINS)
+async def test_a_provider_with_nothing_set_but_a_key_loses_no_turn(name: str) -> None:
+    """By what its real server is known to refuse. Each provider has a twin but the one that is any server."""
+    assert TWINS.keys() == PRESETS.keys() - {"openai_compatible"}
+    given = {"provider": name, "api_key": Secret("a-key-that-is-long-enough")}
+    async with model_server(step_of(name), look=fails(404)) as server, model(server.url, **given) as made:
+        for streamed in (False, True):
+            assert (await made.reply(asked(LONG, stream=streamed), silent)).body.answer == "A4"
+        assert len(server.requests) > 2, "it refused something"
 
 
 async def test_a_server_that_refuses_everything_is_left_after_a_bounded_number_of_requests() -> None:
