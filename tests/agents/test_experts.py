@@ -85,9 +85,8 @@ def test_they_warn_of_nothing_and_defer_to_one_another() -> None:
 
 def test_every_field_is_read() -> None:
     spec = read_text(FULL)
-    assert (spec.id, spec.name, spec.version, spec.category, spec.priority) == (
-        "gardener", "Gardener", "2.1", "outdoors", 7,
-    )  # fmt: skip
+    said = (spec.id, spec.name, spec.version, spec.category, spec.priority)
+    assert said == ("gardener", "Gardener", "2.1", "outdoors", 7)
     assert (spec.triggers.primary, spec.triggers.secondary) == (("hedge",), ("soil",))
     assert (spec.triggers.files, spec.triggers.examples) == (("beds/*",), ("The roses look sad.",))
     assert spec.domain.defers == {"plumber": "pipes", "mason": "walls"}
@@ -161,7 +160,6 @@ def test_what_cannot_be_used_is_named(text: str, field: str, why: str) -> None:
     ("old", "new", "field"),
     [
         ("name: Gardener", 'name: "a\\eb"', "name"),
-        ("[hedge, lawn]", '[hedge, "a\\eb"]', "triggers.primary[1]"),
         ("[plants]", '[plants], defers: [a: "a\\eb"]', "domain.defers.a"),
         ("I look after whatever grows.", '"a\\eb"', "deliberation.claim"),
     ],
@@ -190,11 +188,8 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     latin, large = tmp_path / "latin.yaml", tmp_path / "large.yaml"
     latin.write_bytes(b"caf\xe9: {}")
     large.write_bytes(b"#" * (experts.MAX_BYTES + 1))
-    for path, why in (
-        (tmp_path / "none.yaml", "cannot be read: No such"),
-        (latin, "byte 3"),
-        (large, "the limit is 64,000"),
-    ):
+    reasons = ("cannot be read: No such", "byte 3", "the limit is 64,000")
+    for path, why in zip((tmp_path / "none.yaml", latin, large), reasons, strict=True):
         with pytest.raises(ExpertError, match=why) as refused:
             load_spec(path)
         assert refused.value.source == str(path)
@@ -242,9 +237,7 @@ def test_warnings_of_what_is_hardly_meant() -> None:
     assert experts.warnings(good[:1]) == ["gardener: domain.defers: got 'plumber', no expert is known"]
     near = (other("gardener", ", defers: [plumer: pipes]"), other("plumber"))
     assert experts.warnings(near) == ["gardener: domain.defers: got 'plumer', did you mean plumber?"]
-    twin = read_text(
-        altered("id: gardener", "id: twin").replace("I look after whatever grows", "I LOOK after whatever grows")
-    )
+    twin = read_text(altered("id: gardener", "id: twin").replace("I look", "I LOOK"))
     assert experts.warnings((read_text(GOOD), twin)) == ["twin: deliberation.claim: it is the same as that of gardener"]
     twice = read_text(altered("[hedge, lawn]", "[hedge], secondary: [Hedge]"))
     assert experts.warnings((twice,)) == ["gardener: triggers: 'Hedge' stands twice, and counts twice"]

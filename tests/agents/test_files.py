@@ -42,11 +42,6 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     )
 
 
-def test_shipped_agent_files_are_good() -> None:
-    files = sorted((Path(__file__).parents[2] / "examples" / "agents").glob("*.yaml"))
-    assert [load(str(f)).queue for f in files] == ["payments_expert"]
-
-
 @pytest.mark.parametrize(
     ("text", "field", "message"),
     [
@@ -141,19 +136,15 @@ BODY = """Look at the soil first.
 """
 
 
-def test_a_specification_without_a_body_keeps_its_json_and_its_pin() -> None:
+def test_a_specification_without_a_body_keeps_its_json_and_its_pin_and_a_body_changes_them() -> None:
     spec = experts.read_text(PLAIN)
     told = json.loads(encode(spec))
     assert " ".join(told) == "id name version triggers domain deliberation reviews category priority"
     assert pin(spec) == "d42269cab4148250fa93ec0b3c5bb860"
-
-
-def test_a_body_stands_in_the_json_and_changes_the_pin() -> None:
-    bare = experts.read_text(PLAIN)
     more = "  instructions: |\n    One.\n\n    Two.\n  checklist: ['Is it wet?']\n  tools: []\n  context: [README.md]\n"
-    spec = experts.read_text(PLAIN + more)
-    assert (spec.instructions, spec.checklist, spec.tools) == ("One.\n\nTwo.", ("Is it wet?",), ())
-    assert pin(spec) != pin(bare) and json.loads(encode(spec))["context"] == ["README.md"]
+    full = experts.read_text(PLAIN + more)
+    assert (full.instructions, full.checklist, full.tools) == ("One.\n\nTwo.", ("Is it wet?",), ())
+    assert pin(full) != pin(spec) and json.loads(encode(full))["context"] == ["README.md"]
 
 
 def test_markdown_and_yaml_say_the_same() -> None:

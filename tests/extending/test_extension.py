@@ -1,7 +1,8 @@
 """The example package, installed by pip into a fresh environment: it runs through every command, its own tests pass
-there, and no general file knows of it."""
+there, and no general file knows of it. And a package of which some things work and some do not."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -12,7 +13,9 @@ import pytest
 
 from parley.schemas.registry import ALLOWED
 from tests.extending.environment import BARE, installed
+from tests.extending.packages import place
 from tests.house.test_rooms import named
+from tests.parley.support import Front
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "extension"
@@ -145,3 +148,67 @@ def test_no_module_of_the_packages_knows_it() -> None:
         for path in (ROOT / package).rglob("*.py"):
             assert "parley_jury" not in path.read_text() and '"jury"' not in path.read_text(), path
     assert not named('protocol == "jury"'), "the house test knows the protocols that ship, and this is none"
+
+
+def test_a_fresh_environment_finds_the_nats_server_beside_parleys_own(python: Path) -> None:
+    """The package is on the path of Python, and its program is on no PATH."""
+    done = subprocess.run(
+        [str(python), "-c", "from parley.bus.embedded import find_server; print(find_server())"], cwd=python.parent,
+        env={**BARE, "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, timeout=20,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).name == "nats-server"
+
+
+GOOD = """
+import parley
+from parley.schemas.strategies import Strategy
+STRATEGY = Strategy(id="coin-first", name="coin first", about="Asks a coin.", blind="Toss it.", later="Toss it again.")
+
+def coin(options):
+    @parley.agent(role="panelist")
+    async def coin(turn):
+        return parley.Reply(answer=options.get("side", "heads"), reasoning="It fell so.", confidence=0.9)
+    return coin.model()
+
+def toss(times: int = 1):
+    \"\"\"Toss a coin.\"\"\"
+    print("heads " * times)
+"""
+POINTS = {
+    "parley.protocols": {"broken": "extras_broken:PROTOCOL"},
+    "parley.models": {"coin": "extras_good:coin", "lost": "extras_absent:model"},
+    "parley.strategies": {"coin-first": "extras_good:STRATEGY", "fall": "extras_broken:STRATEGY"},
+    "parley.commands": {"toss": "extras_good:toss", "fall": "extras_broken:fall"},
+}
+
+
+def test_what_a_package_brings_is_used_by_its_name_and_what_is_broken_is_left_out_with_the_reason(
+    tmp_path: Path,
+) -> None:
+    modules = {"extras_good": GOOD, "extras_broken": "raise RuntimeError('half installed')"}
+    place(tmp_path, "parley-extras", POINTS, modules)
+    front = Front(tmp_path, env={"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", ALLOWED: "parley-extras"})
+    _, out, _ = front.run("doctor", "--json")
+    found = {(b["group"], b["name"]): b for b in json.loads(out)["installed"]}
+    coin = found["parley.models", "coin"]
+    assert (coin["package"], coin["fault"]) == ("parley-extras 1.0", "")
+    assert "half installed" in found["parley.protocols", "broken"]["fault"]
+    assert "No module named" in found["parley.models", "lost"]["fault"]
+    _, shown, _ = front.run("doctor")
+    assert "left out" in shown and "half installed" in shown and "model coin of parley-extras 1.0" in shown
+    rows = {row["id"]: row for row in front.json("strategies", "list", "--json")["strategies"]}
+    assert rows["coin-first"]["source"] == "package" and "fall" not in rows
+    assert front.run("toss", "--times", "2")[1].split() == ["heads", "heads"]
+    assert "toss" in (told := front.run("--help")[1]) and "fall" not in told
+    code, _, err = front.run("fall")
+    assert code == 1 and "fall of parley-extras 1.0 cannot be loaded" in err
+    panel = tmp_path / "panel.yaml"
+    seats = "  analyst: {}\n  panelist_1: {model: coin}\n  panelist_2: {model: coin, options: {side: tails}}\n"
+    panel.write_text(f"protocol: consensus\nseats:\n{seats}")
+    asked = ("ask", "Heads or tails?", "--panel-file", str(panel), "--json", "--ephemeral", "--round-limit", "2")
+    code, out, err = front.run(*asked)
+    assert code in (0, 3) and "heads" in out and "tails" in out, err
+    panel.write_text(panel.read_text().replace("{model: coin}", "{model: lost}"))
+    code, _, err = front.run(*asked)
+    assert code == 2 and "lost of parley-extras 1.0 cannot be loaded" in err

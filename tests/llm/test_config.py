@@ -40,30 +40,6 @@ def options(environ: dict[str, str], of: AgentSpec | None = None) -> dict[str, A
     return {k: v.reveal() if isinstance(v, Secret) else v for k, v in found.options.items()}
 
 
-SEED = {
-    "LLM_PROVIDER": "zhipu", "LLM_MODEL": "glm-4.7", "ZAI_API_KEY": "your-key",
-    "PRO_LLM_PROVIDER": "openai_compatible", "PRO_LLM_MODEL": "deepseek-chat",
-    "PRO_LLM_BASE_URL": "https://api.deepseek.com/v1", "PRO_LLM_API_KEY": "sk-pro",
-    "CON_LLM_PROVIDER": "zhipu", "CON_LLM_MODEL": "glm-4.7",
-    "JUDGE_LLM_PROVIDER": "openai_compatible", "JUDGE_LLM_MODEL": "claude-sonnet-4-6",
-    "JUDGE_LLM_BASE_URL": "https://api.anthropic.com/v1", "JUDGE_LLM_API_KEY": "sk-ant",
-}  # fmt: skip
-
-
-def test_the_seeds_example() -> None:
-    def of(queue: str, role: str) -> dict[str, Any]:
-        return options(SEED, AgentSpec(queue=queue, roles=(role,)))
-
-    assert of("pro_2", "debater") == {
-        "provider": "openai_compatible", "model": "deepseek-chat", "base_url": "https://api.deepseek.com/v1",
-        "api_key": "sk-pro",
-    }  # fmt: skip
-    assert of("con_1", "debater") == {"provider": "zhipu", "model": "glm-4.7", "api_key": "your-key"}
-    assert of("judge", "judge")["api_key"] == "sk-ant"
-    made = make_model("openai", resolve(AgentSpec(queue="judge", roles=("judge",)), SEED).options)
-    assert made.family == "claude" and made.name == "claude-sonnet-4-6"
-
-
 def test_seat_over_role_over_global_over_file() -> None:
     file = parse_spec("{queue: panelist_2, roles: [panelist], model: openai, options: {model: f, temperature: 0.1}}")
     layers = {"LLM_MODEL": "g", "PANELIST_LLM_MODEL": "r", "PANELIST_2_LLM_MODEL": "s"}

@@ -73,7 +73,7 @@ def assert_no_wrong_number(case: dict[str, Any], learned: Any, server: ModelServ
 async def test_a_provider_with_nothing_set_but_a_key_loses_no_turn(name: str) -> None:
     """By what its real server is known to refuse. Each provider has a twin but the one that is any server."""
     assert TWINS.keys() == PRESETS.keys() - {"openai_compatible"}
-    given = {"provider": name, "api_key": Secret("a-key-that-is-long-enough")}
+    given: dict[str, Any] = {"provider": name, "api_key": Secret("a-key-that-is-long-enough")}
     async with model_server(step_of(name), look=fails(404)) as server, model(server.url, **given) as made:
         for streamed in (False, True):
             assert (await made.reply(asked(LONG, stream=streamed), silent)).body.answer == "A4"
