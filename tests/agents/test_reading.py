@@ -8,7 +8,7 @@ import yaml
 from msgspec.structs import replace
 
 from parley.agents.extractive.same_answer import grouped
-from parley.agents.retrieval.corpus import MAX_QUOTE, Corpus, collapse, cut, stem, stems
+from parley.agents.retrieval.corpus import MAX_QUOTE, Corpus, collapse, cut
 from parley.agents.retrieval.passages import LEAST, LONGEST, MOST, passages, ranked, relevance, within
 from parley.agents.retrieval.places import place_of
 from parley.agents.text.sentences import sentences, spans
@@ -41,10 +41,6 @@ def test_spans_are_offsets_into_the_text_as_it_stands() -> None:
     found = spans(text)
     assert [text[a:b] for a, b in found] == ["Dr. Lee 😀 came\nlate.", "He left.", "no capital here. nor there"]
     assert spans("") == spans(" \n ") == []
-
-
-def test_who_writes_without_capitals_is_cut_at_full_stops() -> None:
-    assert sentences("the server is slow. ask dba. ok?") == ["the server is slow.", "ask dba.", "ok?"]
 
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -174,13 +170,6 @@ def test_what_is_too_long_to_quote_is_cut_between_words() -> None:
     pieces = [s.text for s in cut(long).sentences]
     assert all(len(p) <= MAX_QUOTE for p in pieces)
     assert " ".join(pieces) == long
-
-
-def test_stems_bring_forms_together() -> None:
-    assert stem("backups") == stem("backup")
-    assert stem("failed") == stem("failing") == stem("fails")
-    assert stem("stopped") == stem("stops")
-    assert stems("Which of the policies?") == ("policy",)
 
 
 def test_relevance_is_one_for_the_best_and_zero_without_a_word() -> None:

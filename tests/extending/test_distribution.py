@@ -1,20 +1,16 @@
 """What is built is whole and has one name, beside a package called `agents` and in a folder full of our names."""
 
-import json
 import os
-import signal
 import subprocess
 import sys
 import sysconfig
 import tarfile
-import urllib.request
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from parley.agents.tools import sandbox
 from tests.extending.environment import BARE, ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -54,15 +50,6 @@ if __name__ == "__main__":
             print(await p.ask("Canary or blue-green?"))
 
     asyncio.run(main())
-"""
-CHECKS = """
-import asyncio, sys
-from pathlib import Path
-from parley.agents.tools import sandbox
-
-done = asyncio.run(sandbox.run(["python", "-m", "unittest", "-q"], Path(sys.argv[1])))
-print(done)
-sys.exit(done.exit)
 """
 
 
@@ -178,33 +165,6 @@ def test_a_question_with_evidence_is_answered_from_a_crowded_folder(beside: Path
         done = run(beside, crowded, *words)
         assert done.returncode == 0 and "canary" in done.stdout.lower(), done.stdout + done.stderr
         assert str(ROOT / "parley") not in done.stdout
-
-
-def test_the_page_is_served_from_a_crowded_folder(beside: Path, crowded: Path) -> None:
-    with subprocess.Popen(
-        [str(beside), "-m", "parley", "serve", "--json"], cwd=crowded, env=environment(crowded),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as child:  # fmt: skip
-        try:
-            assert child.stdout is not None
-            told = json.loads(child.stdout.readline() or "{}")
-            browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-            with browser.open(told["link"], timeout=20) as answer:
-                assert "<title>Parley" in answer.read().decode()
-        finally:
-            child.send_signal(signal.SIGINT)
-
-
-@pytest.mark.skipif(bool(sandbox.unavailable()), reason=f"NOT CHECKED: {sandbox.unavailable()}")
-def test_a_check_runs_in_the_sandbox(beside: Path, crowded: Path) -> None:
-    work = crowded / "work"
-    work.mkdir()
-    (work / "test_it.py").write_text(
-        "import unittest\nclass T(unittest.TestCase):\n    def test_it(self): self.assertEqual(1, 1)\n"
-    )
-    (crowded / "checks.py").write_text(CHECKS)
-    done = run(beside, crowded, "checks.py", str(work))
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_seat_is_held_by_an_agent_of_the_other_package(beside: Path, tmp_path: Path) -> None:

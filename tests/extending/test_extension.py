@@ -119,15 +119,6 @@ def test_its_own_tests_pass_where_it_is_installed(python: Path) -> None:
     assert done.returncode == 0 and " passed" in done.stdout, done.stdout + done.stderr
 
 
-def test_a_package_that_is_not_allowed_is_named_and_runs_nothing(python: Path, tmp_path: Path) -> None:
-    for command, code in ((("ask", QUESTION, "--protocol", "jury"), 2), (("doctor", "--protocol", "consensus"), 0)):
-        done = subprocess.run(
-            [str(python), "-m", "parley", *command, "--state", str(tmp_path)], env=BARE, text=True,
-            capture_output=True, timeout=60, cwd=python.parent,
-        )  # fmt: skip
-        assert done.returncode == code and "add parley-jury to PARLEY_PACKAGES" in done.stdout + done.stderr, done
-
-
 def test_a_fault_of_its_code_is_on_the_screen_with_its_place(python: Path, parley: Parley, tmp_path: Path) -> None:
     (machine,) = python.parents[1].rglob("parley_jury/machine.py")
     source = machine.read_text()

@@ -1,27 +1,28 @@
 """A model's server for agents, in three dialects, over HTTP: it counts a token for each four bytes, and records what
 reached it. What it says is a list of texts, the last one again and again, or what a function makes of a request."""
 
+import asyncio
 import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.llm.server import ModelServer, Request, raw, served
 
 KEY = "the-real-key-0123456789"
 Say = Callable[[dict[str, Any], int], dict[str, Any]]
 """(request, number of it) -> `text`, and `tool` with `args` where it calls one."""
+LISTED = {"object": "list", "data": [{"id": "hand", "object": "model"}]}
+LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 
 
-class Server(ThreadingHTTPServer):
+class Server:
     """The server."""
 
-    daemon_threads = True
-
     def __init__(self, say: Say) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        self.url = ""
         self.say = say
-        self.lock = threading.Lock()
         self.asked: list[dict[str, Any]] = []
         """Path, headers and body of each request."""
         self.counted = 0
@@ -29,58 +30,29 @@ class Server(ThreadingHTTPServer):
         self.hold: threading.Event | None = None
         """Answers wait for it."""
 
-    @property
-    def url(self) -> str:
-        """Its address, as a provider's."""
-        return f"http://127.0.0.1:{self.server_port}/v1"
-
-
-class Handler(BaseHTTPRequestHandler):
-    """One request."""
-
-    protocol_version = "HTTP/1.1"
-    server: Server
-
-    def log_message(self, *_: object) -> None:
-        """Nothing."""
-
-    def _send(self, data: bytes, kind: str, status: int = 200, **headers: str) -> None:
-        self.send_response(status)
-        for name, value in {"content-type": kind, "content-length": str(len(data)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
-
-    def do_GET(self) -> None:
-        """The list of models."""
-        listed = {"object": "list", "data": [{"id": "hand", "object": "model"}]}
-        self._send(json.dumps(listed).encode(), "application/json")
-
-    def do_POST(self) -> None:
-        """An answer."""
-        data = self.rfile.read(int(self.headers.get("content-length") or 0))
-        body = json.loads(data)
-        with self.server.lock:
-            number = len(self.server.asked)
-            headers = {k.lower(): v for k, v in self.headers.items()}
-            self.server.asked.append({"path": self.path, "headers": headers, "body": body})
-        said = {"id": f"call_{number}", **self.server.say(body, number)}
-        if self.server.hold is not None:
-            self.server.hold.wait(30)
+    async def step(self, server: ModelServer, request: Request, writer: asyncio.StreamWriter) -> None:
+        """One request."""
+        if request.path.endswith("/models"):
+            await raw(json.dumps(LISTED).encode())(server, request, writer)
+            return
+        number, body = len(self.asked), request.body
+        self.asked.append({"path": request.path, "headers": request.headers, "body": body})
+        said = {"id": f"call_{number}", **await asyncio.to_thread(self.say, body, number)}
+        if self.hold is not None:
+            await asyncio.to_thread(self.hold.wait, 30)
         if "status" in said:
             error = json.dumps(said.get("error", {})).encode()
-            self._send(error, "application/json", said["status"], **said.get("headers", {}))
+            await raw(error, said["status"], **said.get("headers", {}))(server, request, writer)
             return
-        limits = ("max_completion_tokens", "max_tokens", "max_output_tokens")
-        limit = next((body[name] for name in limits if name in body), 10**9)
-        counted = (said.get("input", len(data) // 4), min(said.get("output", 20), limit))
-        self.server.counted += sum(counted)
-        events = DIALECTS[self.path.split("/v1/")[1].split("?")[0]](said, body, *counted)
+        limit = next((body[name] for name in LIMITS if name in body), 10**9)
+        counted = (said.get("input", len(json.dumps(body)) // 4), min(said.get("output", 20), limit))
+        self.counted += sum(counted)
+        events = DIALECTS[request.path.split("/v1/")[1].split("?")[0]](said, body, *counted)
         if not body.get("stream"):
-            self._send(json.dumps(events[-1][1]).encode(), "application/json")
+            await raw(json.dumps(events[-1][1]).encode())(server, request, writer)
             return
         lines = (f"event: {name}\n" * bool(name) + f"data: {json.dumps(value)}\n\n" for name, value in events[:-1])
-        self._send("".join(lines).encode(), "text/event-stream")
+        await raw("".join(lines).encode(), kind="text/event-stream")(server, request, writer)
 
 
 Events = list[tuple[str, dict[str, Any]]]
@@ -170,14 +142,11 @@ def texts(*said: str) -> Say:
 @contextmanager
 def model(say: Say) -> Iterator[Server]:
     """A server."""
-    server = Server(say)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield server
-    finally:
-        if server.hold is not None:
-            server.hold.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    played = Server(say)
+    with served(played.step, None) as server:
+        played.url = server.url
+        try:
+            yield played
+        finally:
+            if played.hold is not None:
+                played.hold.set()
