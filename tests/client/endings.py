@@ -26,7 +26,6 @@ from tests.protocols.critic.test_attacks import (
     opened,
 )
 from tests.protocols.maci import play as maci
-from tests.protocols.maci.test_view import agreement, argued, deadlock
 from tests.protocols.madp.evidence.test_risk import SECURITY_TASKS, degraded
 from tests.protocols.madp.play import SRE, artifact, done
 from tests.protocols.madp.play import Play as Task
@@ -107,6 +106,30 @@ def blind(*beliefs: Any) -> maci.Play:
     return play
 
 
+def argued_out(*beliefs: Any) -> maci.Play:
+    """Debaters who argue, and do not move."""
+    play = blind(*beliefs)
+    while play.phase == "arguing":
+        play.same(*beliefs)
+    play.plan()
+    return play
+
+
+def one_dissents() -> maci.Play:
+    """Of another answer than the one in front, with the better argument."""
+    play = maci.Play({"gamma": 0.0, "round_limit": 1})
+    play.blind(maci.belief(0.9, 0.1), maci.belief(0.2, 0.8))
+    marks = {"the platelets fell": 0.6, "the joints are swollen": 0.95}
+    mine, theirs = marks
+    play.round(
+        maci.case(maci.belief(0.9, 0.1), maci.argument(mine)),
+        maci.case(maci.belief(0.3, 0.7), maci.argument(theirs, 2)),
+        score=lambda claim: marks[claim],
+    )
+    play.plan()
+    return play
+
+
 ENDINGS: dict[str, Callable[[], Any]] = {
     "consensus, all said it": said_by_all,
     "consensus, one does not sign": one_does_not_sign,
@@ -123,9 +146,9 @@ ENDINGS: dict[str, Callable[[], Any]] = {
     "critic, refused": fatal_left_open,
     "critic, answered now": lambda: after(opened(50), event(NOW)),
     "critic, nobody answers": lambda: after(critic.Play(), lambda p: p.fail("answerer")),
-    "maci, agreed": agreement,
-    "maci, one dissents": lambda: argued(("the platelets fell", 0.6), ("the joints are swollen", 0.95)),
-    "maci, a tie": deadlock,
+    "maci, agreed": lambda: argued_out(maci.belief(0.9, 0.1), maci.belief(0.88, 0.12)),
+    "maci, one dissents": one_dissents,
+    "maci, a tie": lambda: argued_out(maci.belief(0.95, 0.05), maci.belief(0.05, 0.95)),
     "maci, answered now": lambda: after(blind(maci.belief(0.9, 0.1), maci.belief(0.2, 0.8)), event(NOW)),
     "maci, nobody answers": lambda: blind(None, None),
     "competition, a winner": lambda: debate(("pro_1", 8), ("con_1", 5)),

@@ -14,7 +14,6 @@ from playwright.sync_api import Dialog
 from parley.client import records
 from parley.client.rendering import html
 from parley.client.text import clean, line
-from parley.schemas.result import Stop
 from tests.client import golden
 from tests.parley.support import Front
 from tests.protocols.maci import record as maci_record
@@ -48,8 +47,8 @@ def hostile() -> Words:
     )  # fmt: skip
 
 
-def of(words: Words = ORDINARY, rounds: int = 3, stop: Stop | None = None, ended: bool = True) -> str:
-    return "\n".join(html.html(maci_record.record(words, rounds, stop, ended)))
+def of(words: Words = ORDINARY, rounds: int = 3, ended: bool = True) -> str:
+    return "\n".join(html.html(maci_record.record(words, rounds, ended)))
 
 
 class Visit(msgspec.Struct, kw_only=True):
@@ -123,8 +122,7 @@ class Reader(HTMLParser):
 
 def test_one_that_is_open_or_ended_at_once_has_a_page_too() -> None:
     assert "The session is still open." in of(ended=False)
-    cancelled = Stop(reason="cancelled", converged=False, certificate={"by": "client", "why": "enough"})
-    shown = Reader(of(rounds=0, stop=cancelled)).words
+    shown = Reader(of(rounds=0)).words
     assert "cancelled by client: enough" in shown and "Why it was ended: enough" in shown
 
 

@@ -106,7 +106,7 @@ async def test_a_foreign_put_is_refused(bus: Engine) -> None:
 
 
 async def test_an_expert_takes_what_its_open_turn_names_and_nothing_else(bus: Engine) -> None:
-    """A task's folder is for who works on it. What a turn names is taken in tests/engine/madp/test_work.py."""
+    """A task's folder is for who works on it. What a turn names is taken in tests/engine/madp/test_tasks.py."""
     await bus.moderator(protocols())
     expert, turn = await asked(bus)
     id = await artifacts.put(expert, "s1", folder(b"a folder"), **turn)

@@ -83,23 +83,11 @@ async def test_a_later_row_never_loses_to_an_earlier_one(bare: Engine) -> None:
     connection = await ready(bare)
     writers = Index(connection), Index(connection)
     for n, order in enumerate(itertools.permutations(("refused", "open", "finished", "erased"))):
-        for i, status in enumerate(order):
+        for i, status in enumerate((*order, "open", "finished")):  # at last by one that was held up
             await writers[i % 2].put(row(f"s{n}", status))
         found = await held(connection, f"s{n}")
         assert found[-1] == (subjects.index("over", "alice", f"s{n}"), "erased"), order
         assert [s for _, s in found if s in ("open", "finished")] == [], order
-
-
-async def test_an_opening_that_was_held_up_does_not_bring_an_erased_session_back(bare: Engine) -> None:
-    connection = await ready(bare)
-    awake, frozen = Index(connection), Index(connection)
-    await awake.put(row("s1"))
-    await frozen.put(row("s1"))
-    await awake.put(row("s1", "finished"))
-    await awake.put(row("s1", "erased"))
-    for late in ("open", "finished"):
-        await frozen.put(row("s1", late))
-    assert await held(connection) == [(subjects.index("over", "alice", "s1"), "erased")]
 
 
 # -- pages
@@ -118,19 +106,17 @@ async def test_pages_have_every_session_once_however_owners_mix(bare: Engine) ->
     many = await fill(connection, 1_300)
     few += await fill(connection, 2, "bob", 3)
     index = Index(connection)
-    for owner, wanted in (("alice", many), ("bob", few), (None, [*few[:3], *many, *few[3:]])):
-        for limit in (7, 1_000):
-            found: list[str] = []
-            page, before = None, None
-            while page is None or page.more:
-                page = await index.page(owner=owner, before=before, limit=limit)
-                assert len(page.rows) <= limit
-                found += [r.session for r in page.rows]
-                before = page.rows[-1].seq
-                if len(found) > 100 and limit == 7:
-                    break
-            assert found == wanted[::-1][: len(found)]
-            assert len(found) == len(wanted) or (limit == 7 and len(found) > 100)
+    for owner, limit, wanted in (
+        ("bob", 2, few), ("alice", 1_000, many), (None, 1_000, [*few[:3], *many, *few[3:]]),
+    ):  # fmt: skip
+        found: list[str] = []
+        page, before = None, None
+        while page is None or page.more:
+            page = await index.page(owner=owner, before=before, limit=limit)
+            assert len(page.rows) <= limit
+            found += [r.session for r in page.rows]
+            before = page.rows[-1].seq
+        assert found == wanted[::-1]
 
 
 class Disturbed(Client):

@@ -29,36 +29,24 @@ UNMET = (
 )
 
 
-@pytest.fixture
-def front(tmp_path: Path) -> Front:
-    (tmp_path / "own").mkdir()
-    (tmp_path / "own" / "gardener.md").write_text(GARDENER)
-    (tmp_path / "parley.yaml").write_text("experts: own")
-    return Front(tmp_path)
-
-
-@pytest.mark.parametrize("mapped", [True, False])
-def test_a_wish_is_what_the_operator_maps_it_to(front: Front, mapped: bool) -> None:
+def test_a_wish_is_what_the_operator_maps_it_to_and_is_told_by_check(tmp_path: Path) -> None:
     """Each model has an answer of its own at the server."""
 
     def says(model: str) -> dict[str, object]:
         done = {"outcome": "done", "summary": f"This is {model}.", "output": "In March.", **ENDED}
         return {"match": {"model": model}, "response": {"content": json.dumps(done)}}
 
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "gardener.md").write_text(GARDENER)
+    (tmp_path / "parley.yaml").write_text("experts: own")
+    front = Front(tmp_path)
     with aimock(front.folder, [says("big"), says("usual")]) as server:
-        environment = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "usual", "LLM_BASE_URL": server.url,
-                       "LLM_API_KEY": "sk-secret", **({WISH: "big"} if mapped else {})}  # fmt: skip
-        _, out, err = front.run(*ASK, env=environment)
-    assert f"This is {'big' if mapped else 'usual'}." in out, err or out
-    assert (UNMET in err) is not mapped
-
-
-def test_what_a_wish_comes_to_is_said_by_check(front: Front) -> None:
-    usual = {"LLM_PROVIDER": "openai", "LLM_MODEL": "usual", "LLM_API_KEY": "sk-secret"}
-    for environment, told in (
-        (usual, f"the default, usual: set {WISH}"),
-        (usual | {WISH: "big"}, "big"),
-        ({}, f"the default, extractive: set {WISH}"),
-    ):
-        code, out, _ = front.run("experts", "check", "own/gardener.md", env=environment)
-        assert code == 0 and f"wishes the model gpt-strong.1: here {told}\n" in out
+        usual = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "usual", "LLM_BASE_URL": server.url,
+                 "LLM_API_KEY": "sk-secret"}  # fmt: skip
+        for mapped, model in (({WISH: "big"}, "big"), ({}, "usual")):
+            _, out, err = front.run(*ASK, env=usual | mapped)
+            assert f"This is {model}." in out, err or out
+            assert (UNMET in err) is (not mapped)
+            code, out, _ = front.run("experts", "check", "own/gardener.md", env=usual | mapped)
+            here = "big" if mapped else f"the default, usual: set {WISH}"
+            assert code == 0 and f"wishes the model gpt-strong.1: here {here}\n" in out

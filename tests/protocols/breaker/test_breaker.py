@@ -1,60 +1,51 @@
 """The circuit breaker of 9.2: its numbers, what it says, and that nothing ends it."""
 
 import logging
-from typing import Any
 
-import msgspec
 import pytest
 
 from parley.coordinator import moderator_metrics
-from parley.coordinator.machine import Illegal, outcome, record, record_opening
+from parley.coordinator.machine import Illegal, outcome
 from parley.coordinator.outcomes import message
 from parley.coordinator.outcomes.fold import Fold
 from parley.coordinator.protocols.breaker.protocol import PROTOCOL as BREAKER
-from parley.coordinator.replay import replay
 from parley.observability.metrics import Metrics
 from parley.schemas import log
 from parley.schemas.routing import TaskOutcome
 from parley.schemas.wire import encode, raw
 from tests.outcomes.played import KNOWN, TENANT, fold, get, shown, take, values
-from tests.support.play import START_NS
+from tests.support.play import BasePlay
 
 
-class Play:
+class Play(BasePlay):
     def __init__(self) -> None:
         opened = log.Opened(
             question="?", protocol="breaker", version=1, settings={}, seats=(), seed=0, turn_timeout_s=120.0
         )
-        self.session, entry = record_opening(BREAKER, "madp-breaker", opened, START_NS, "standing")
-        self.entries = [entry]
         self.metrics = Metrics()
+        super().__init__(BREAKER, opened, "madp-breaker")
+
+    def event(self, event: log.Event, cause: str = "tell", after_s: float | None = None) -> log.Entry:
+        before = self.session
+        entry = super().event(event, f"{cause}:t{len(self.entries)}:0-0", after_s)
+        moderator_metrics.count_transition(self.metrics, BREAKER, before, self.session, entry)
+        return entry
 
     def told(self, *outcomes: bool) -> None:
         for ok in outcomes:
-            n = len(self.entries)
-            body = raw(TaskOutcome(session=f"t{n}", ok=ok, why="" if ok else "nobody claimed it"))
-            self.take(log.Told(sender=f"t{n}", kind="outcome", body=body))
+            sid = f"t{len(self.entries)}"
+            body = raw(TaskOutcome(session=sid, ok=ok, why="" if ok else "nobody claimed it"))
+            self.event(log.Told(sender=sid, kind="outcome", body=body))
 
     def own_failures(self, times: int) -> None:
         """Of tasks whose own settings may have brought them about."""
         for _ in range(times):
-            n = len(self.entries)
-            body = raw(TaskOutcome.of(f"t{n}", "too late", counts=False))
-            self.take(log.Told(sender=f"t{n}", kind="outcome", body=body))
-
-    def take(self, event: log.Event) -> None:
-        n = len(self.entries)
-        before = self.session
-        self.session, entry = record(BREAKER, before, self.entries[-1].digest, event, START_NS + n, f"tell:t{n}:0-0")
-        moderator_metrics.count_transition(self.metrics, BREAKER, before, self.session, entry)
-        self.entries.append(entry)
+            sid = f"t{len(self.entries)}"
+            self.event(log.Told(sender=sid, kind="outcome", body=raw(TaskOutcome.of(sid, "too late", counts=False))))
 
     @property
     def degraded(self) -> bool:
         return bool(outcome(BREAKER, self.session)["degraded"])
-
-    def posts(self, kind: str) -> list[dict[str, Any]]:
-        return [msgspec.json.decode(p.body) for p in self.session.posts if p.kind == kind and p.channel == "control"]
 
 
 def test_more_than_three_failures_in_ten_tasks_degrade() -> None:
@@ -63,7 +54,7 @@ def test_more_than_three_failures_in_ten_tasks_degrade() -> None:
     assert not play.degraded
     play.told(False)
     assert play.degraded
-    (post,) = play.posts("degraded")
+    (post,) = play.bodies("degraded")
     assert [f["session"] for f in post["failures"]] == ["t1", "t2", "t3", "t10"]
     assert "4 of the last 10 tasks" in post["text"]
     assert [c for c in play.entries[-1].commands if isinstance(c, log.Notify)] == [
@@ -117,7 +108,7 @@ def test_each_change_is_counted_and_how_it_stands_is_shown() -> None:
     play = Play()
     play.told(*[False] * 6)
     into = fold()
-    take(into, "madp-breaker", [encode(e) for e in play.entries])
+    take(into, "madp-breaker", play.log)
     assert get(shown(into.totals()), "breaker_changes_total", to="degraded") == 1
     assert get(shown(into.totals()), "breaker_degraded") == 1
     seen = len(play.entries)
@@ -135,7 +126,7 @@ def test_one_that_is_opened_anew_is_not_degraded() -> None:
     play = Play()
     play.told(*[False] * 6)
     into = fold()
-    take(into, "madp-breaker", [encode(e) for e in play.entries])
+    take(into, "madp-breaker", play.log)
     take(into, "madp-breaker", [encode(Play().entries[0])])
     assert get(shown(into.totals()), "breaker_degraded") == 0
 
@@ -143,17 +134,10 @@ def test_one_that_is_opened_anew_is_not_degraded() -> None:
 def test_it_takes_nothing_else_and_never_ends() -> None:
     play = Play()
     with pytest.raises(Illegal, match="takes outcome, not gossip"):
-        play.take(log.Told(sender="t1", kind="gossip", body=raw({})))
+        play.event(log.Told(sender="t1", kind="gossip", body=raw({})))
     with pytest.raises(Illegal, match="not a TaskOutcome"):
-        play.take(log.Told(sender="t1", kind="outcome", body=raw({"ok": "perhaps"})))
+        play.event(log.Told(sender="t1", kind="outcome", body=raw({"ok": "perhaps"})))
     with pytest.raises(Illegal, match="not cancelled"):
-        play.take(log.Cancelled(author="owner"))
+        play.event(log.Cancelled(author="owner"))
     with pytest.raises(Illegal, match="no place"):
-        play.take(log.Decided(item="1", choice="x", author="owner"))
-
-
-def test_it_recomputes() -> None:
-    play = Play()
-    play.told(*[False] * 4, *[True] * 5)
-    again = replay({"breaker": BREAKER}.get, "madp-breaker", [encode(e) for e in play.entries])
-    assert again.session == play.session and again.result is None
+        play.event(log.Decided(item="1", choice="x", author="owner"))

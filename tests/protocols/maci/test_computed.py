@@ -1,8 +1,12 @@
-"""The helper retrieves and measures: passages of the documents, figures that a plain computation gives too."""
+"""The helper retrieves and measures: passages of the documents, figures that a plain computation gives too; and what
+evidence is measured against, which is not made from what it judges."""
 
 import asyncio
+import json
 import math
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -13,10 +17,13 @@ from parley.agents.models.extractive import Extractive
 from parley.agents.models.recorded import RecordedModel
 from parley.agents.retrieval.corpus import collapse
 from parley.agents.text.tokens import estimate
-from parley.schemas.protocols.maci.messages import MeasureBrief, RetrieveBrief, Span
+from parley.coordinator.protocols.maci.round import passages_quality
+from parley.schemas.control import CONSTANTS
+from parley.schemas.protocols.maci.messages import MeasureBrief, RetrieveBrief, Span, Subject
 from parley.schemas.text import BY_ENCODER, BY_WORDS, Similar, stands_in
 from tests.llm.test_injections import ATTACKS
 from tests.protocols.consensus.simulate import document
+from tests.protocols.maci.play import AGAINST, FOR, PAPER, begun
 from tests.protocols.maci.turns import DOCUMENTS, QUESTION, ask, numbered, shown
 
 ALL = RetrieveBrief(k=32, tokens=4_000)
@@ -59,9 +66,6 @@ def naive(texts: list[str], task: str, context: list[str]) -> tuple[list[float],
     return upper, [dot(o, theta) for o in own]
 
 
-# ---------------------------------------------------------------- retrieve
-
-
 def test_passages_stand_in_their_documents_and_those_of_the_question_come_first() -> None:
     completion = found(documents=[*NOISE, *DOCUMENTS])
     body = completion.body
@@ -72,12 +76,6 @@ def test_passages_stand_in_their_documents_and_those_of_the_question_come_first(
     assert completion.flags == (BY_ENCODER,)
 
 
-def test_the_bounds_hold() -> None:
-    assert len(found(RetrieveBrief(k=2, tokens=4_000)).body.passages) == 2
-    few = found(RetrieveBrief(k=32, tokens=300)).body.passages
-    assert few and sum(estimate(p.text) for p in few) <= 300
-
-
 def test_queries_find_what_is_not_known_yet_and_has_a_word_of_them() -> None:
     known = found(RetrieveBrief(k=4, tokens=4_000)).body.passages
     more = RetrieveBrief(
@@ -85,21 +83,20 @@ def test_queries_find_what_is_not_known_yet_and_has_a_word_of_them() -> None:
         known=tuple(p.text for p in known),
     )  # fmt: skip
     body = found(more).body
-    assert body.similar == Similar() and 0 < len(body.passages) <= 4
+    assert len(known) == 4 and body.similar == Similar() and 0 < len(body.passages) <= 4
+    few = found(RetrieveBrief(k=32, tokens=300)).body.passages
+    assert few and sum(estimate(p.text) for p in few) <= 300
     assert not {p.text for p in body.passages} & {p.text for p in known}
     assert any("threads" in p.text for p in (*known, *body.passages))
     assert any(p.document == "spray-diary.md" for p in body.passages)
     assert found(RetrieveBrief(queries=("zebra",), k=2, tokens=4_000)).body.passages == ()
 
 
-@pytest.mark.parametrize("attack", ATTACKS)
+@pytest.mark.parametrize("attack", ATTACKS[:2])
 def test_what_talks_as_to_a_machine_is_left_out_and_flagged(attack: str) -> None:
     plain = found(encoder="none")
     tried = found(encoder="none", documents=[*DOCUMENTS, document("z.md", f"{attack}\n")])
     assert tried.body == plain.body and tried.flags == (BY_WORDS, "injection")
-
-
-# ---------------------------------------------------------------- similarities
 
 
 def test_similarities_are_what_a_plain_computation_gives() -> None:
@@ -126,7 +123,49 @@ def test_measured_by_words() -> None:
     assert completion.flags == (BY_WORDS,)
 
 
-# ---------------------------------------------------------------- whatever the seat's model is
+WALTZ = "The orchestra played a waltz, and the hall was full."
+OFF = "Which team won the World Cup?"
+SUBJECT = {"outcomes": ["dengue", "chikungunya"], "relevant_from": 0.35}
+
+
+def test_documents_about_something_else_are_no_good_evidence() -> None:
+    """B.1's figures fit the scale: low is up to 0.5. The published prototype is made of what it judges."""
+
+    def first_quality(question: str, *outcomes: str) -> float:
+        subject = Subject(outcomes=outcomes, relevant_from=CONSTANTS.relevant_from)
+        brief = msgspec.structs.replace(ALL, subject=subject) if outcomes else ALL
+        return passages_quality(found(brief, question=question).body.similar)
+
+    about = first_quality(QUESTION, "Fusarium wilt", "Root rot")
+    assert about > CONSTANTS.q_lo >= first_quality(OFF, "Brazil", "Germany")
+    assert first_quality(OFF) > CONSTANTS.q_lo
+
+
+def test_passages_that_are_not_about_the_task_are_not_in_the_prototype() -> None:
+    """A quotation of them stays as far from the matter as it is."""
+    post = numbered(("x.md", "The vessels of all three stems were brown."), ("y.md", WALTZ))
+    spans = (Span(passage="p1", quote="vessels"), Span(passage="p2", quote=WALTZ))
+    published, now = (
+        ask(shown("measure", MeasureBrief(spans=spans, **given), seat="helper", others=[post])).body.similar.dots
+        for given in ({}, {"subject": Subject(outcomes=("Fusarium wilt", "Root rot"), relevant_from=0.35)})
+    )
+    assert published[1] > 0.5 > 0.2 > now[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({}, SUBJECT),
+        (PAPER, None),
+        ({"prototype": "all"}, None),
+        ({**PAPER, "prototype": "relevant", "relevant_from": 0.2}, {**SUBJECT, "relevant_from": 0.2}),
+    ],
+)
+def test_the_reading_names_the_prototype_of_passages_and_quotations(given: dict[str, Any], wanted: Any) -> None:
+    play = begun(given)
+    play.same(FOR, AGAINST)
+    for asked in (*play.asks("retrieve"), *play.asks("measure")):
+        assert json.loads(bytes(asked.brief)).get("subject") == wanted
 
 
 def test_no_language_model_is_asked_for_what_is_computed() -> None:

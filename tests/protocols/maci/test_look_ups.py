@@ -94,9 +94,6 @@ def test_who_watches_sees_what_was_looked_up_and_that_nobody_can() -> None:
     assert told not in [n.text for n in client.fold(Play({"look_ups": 1}, there=there)).notices()]
 
 
-# ---------------------------------------------------------------- the worker
-
-
 def turn(*documents: Document, passages: tuple[Passage, ...] = ()) -> Shown:
     brief = BlindBrief(outcomes=("low", "high"), look_ups=2)
     shown = asked(list(documents), caps=Caps(calls=5), seconds=50.0)

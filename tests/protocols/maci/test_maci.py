@@ -86,21 +86,6 @@ def test_round_0_is_blind() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("q", "beliefs", "cl"),
-    [
-        (0.75, (AGREED, AGREED), 0.7),
-        (0.5, (FOR, AGAINST), 0.9),
-        (0.6, (FOR, AGAINST), 0.8),
-        (0.75, (FOR, AGAINST), 0.8),
-    ],
-)
-def test_round_0_gives_the_start(q: float, beliefs: Any, cl: float) -> None:
-    """`Q(0) >= 0.7 and D(0) <= 0.3` -> CL 0.7; `Q(0) <= 0.5 and D(0) >= 0.5` -> 0.9; otherwise 0.8."""
-    play = begun(None, *beliefs, q0=q)
-    assert play.brief("debater_1")["cl"] == cl == play.last("signals")["next_cl"]
-
-
 def test_round_0_gives_the_majority_vote_at_no_extra_cost() -> None:
     play = begun({"round_limit": 1, "debaters": 3}, AGREED, AGREED, belief(0, 1), debaters=3)
     play.same(AGAINST, AGAINST, AGAINST)
@@ -112,10 +97,7 @@ def test_round_0_gives_the_majority_vote_at_no_extra_cost() -> None:
     ("given", "fault"),
     [
         (belief(0.9, 0.3), "belief: got 1.2, allowed is a sum of 1 within 0.02"),
-        (belief(1.0, -0.1), "belief.chikungunya: got -0.1"),
-        (belief(1e308, 1e308), "belief.dengue: got 1e+308, a probability is wanted, 0 to 1"),
         (belief(0.5, 0.5, names=("dengue", "zika")), "belief.outcome: got 'zika', no such outcome"),
-        (belief(0.5, 0.5, names=("dengue", "Dengue ")), "named twice"),
     ],
 )
 def test_a_belief_that_is_none_is_an_invalid_reply(given: Any, fault: str) -> None:
@@ -222,16 +204,18 @@ def test_both_gates_must_be_passed() -> None:
     play = begun(GATED)
     play.round(
         case(FOR, argument("good"), argument("weak evidence", 3, q=0.4), argument("badly argued")),
-        case(AGAINST, argument("at the gates", q=0.5)),
+        case(AGAINST, argument("at the gates", q=0.5), Argument(claim="bare")),
         score=lambda claim: {"badly argued": 0.2, "at the gates": 0.3}.get(claim, 0.8),
     )
     said = {msgspec.json.decode(p.body)["claim"]: p for p in [*play.posts("argument"), *play.posts("refused")]}
     assert {claim: p.kind for claim, p in said.items()} == {
         "good": "argument", "weak evidence": "refused", "badly argued": "refused", "at the gates": "argument",
+        "bare": "refused",
     }  # fmt: skip
     weak = msgspec.json.decode(said["weak evidence"].body)
     assert (weak["q"], weak["crit"], weak["tau_q"], weak["tau_crit"]) == (0.4, 0.8, 0.5, 0.3)
-    assert play.last("signals")["admitted"] == ["a1", "a4"] and play.last("signals")["refused"] == 2
+    assert msgspec.json.decode(said["bare"].body)["q"] == 0, "without spans there is no evidence"
+    assert play.last("signals")["admitted"] == ["a1", "a4"] and play.last("signals")["refused"] == 3
     assert play.signals["q"] == pytest.approx((0.8 + 0.5) / 2), "of what was admitted"
 
 
@@ -251,12 +235,6 @@ def test_refused_arguments_and_scores_are_never_shown_to_a_debater() -> None:
     assert not any(b"bad" in text for text in texts), "while it runs"
     admitted = [msgspec.json.decode(p.body) for p in play.posts("argument")]
     assert admitted and all(a["scores"] == [] for a in admitted)
-
-
-def test_an_argument_without_spans_has_no_evidence() -> None:
-    play = begun(GATED)
-    play.round(case(FOR, Argument(claim="bare")), case(AGAINST, argument("cited")))
-    assert play.last("refused")["claim"] == "bare" and play.last("refused")["q"] == 0
 
 
 @pytest.mark.parametrize(
@@ -366,7 +344,6 @@ def test_a_refused_argument_cannot_be_rebutted() -> None:
     ("change", "fault"),
     [
         (lambda scores: scores[:-1], "scores: no score for item 2"),
-        (lambda scores: (*scores, scores[0]), "item 1 is scored twice"),
         (lambda scores: (*scores, msgspec.structs.replace(scores[0], item=7)), "there is no item 7; items are 1 to 2"),
         (
             lambda scores: (scores[0], msgspec.structs.replace(scores[1], links=())),

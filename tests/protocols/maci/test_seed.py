@@ -1,8 +1,6 @@
-"""maci against its source: one test a sentence, where it is about rounds, dials, stops, or what a run returns.
+"""The sentences of MACI: signals, dials, stops, what a run returns; and how minds change and an agreement ends it."""
 
-The figures of the signals themselves are checked where they are computed; here, that a session uses them so.
-"""
-
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -11,24 +9,23 @@ import pytest
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.maci.state import State
 from parley.coordinator.replay import replay
-from parley.schemas.protocols.maci.messages import Argument, Blind, Excerpt, Retrieved, Span
+from parley.schemas.protocols.maci.messages import ArgueBrief, Argument
 from parley.schemas.protocols.maci.settings import Settings
 from parley.schemas.wire import decode, encode
 from tests.protocols.maci.play import (
     AGAINST,
     AGREED,
     FOR,
+    GATED,
     NAMES,
     PAPER,
-    TEXTS,
     Play,
+    advocate_of,
     argument,
     begun,
     belief,
     case,
     check_up,
-    document,
-    similar,
 )
 
 HALF = belief(0.5, 0.5)
@@ -40,9 +37,6 @@ def on(settings: dict[str, Any], rounds: int, *beliefs: Any, **more: Any) -> Pla
     for _ in range(rounds):
         play.same(*(beliefs or (FOR, AGAINST)), **more)
     return play
-
-
-# ---------------------------------------------------------------- signals of a round
 
 
 def test_an_invalid_belief_is_retried_once_then_the_agent_sits_the_round_out() -> None:
@@ -111,9 +105,6 @@ def test_reliability_counts_all_arguments_and_stays_without_any() -> None:
     assert mixed == pytest.approx(weights["debater_1"] * 0.9 + weights["debater_2"] * 0.1, abs=1e-6)
 
 
-# ---------------------------------------------------------------- round 0
-
-
 def test_round_0_gives_p_d_and_q() -> None:
     """p(0) with uniform weights, D(0) and Q(0) (retrieved passages against theta)."""
     play = begun(None, FOR, HALF, q0=0.65)
@@ -121,9 +112,8 @@ def test_round_0_gives_p_d_and_q() -> None:
     assert play.signals["q"] == pytest.approx(0.65) and play.signals["round"] == 0
     assert play.signals["jsd"] == pytest.approx(0.1468, abs=1e-4), "H(.7, .3) - (H(.9, .1) + 1) / 2"
     assert [play.signals[name] for name in ("cl", "tau_q", "pi_i", "crit")] == [None] * 4
-
-
-# ---------------------------------------------------------------- dials
+    assert play.brief("debater_1")["cl"] == 0.8 == play.last("signals")["next_cl"], "Q(0) and D(0) are in the middle"
+    assert begun(None, FOR, AGAINST, q0=0.5).brief("debater_1")["cl"] == 0.9
 
 
 def test_contentiousness_falls_with_each_plateau_and_is_told() -> None:
@@ -136,46 +126,6 @@ def test_contentiousness_falls_with_each_plateau_and_is_told() -> None:
     assert play.brief("debater_1")["cl"] == 0
 
 
-@pytest.mark.parametrize(
-    ("settings", "levels"),
-    [
-        ({"schedule": "stepped"}, [0.9, 0.7, 0.5, 0.3, 0.3]),
-        ({"schedule": "fixed", "cl": 0.6}, [0.6] * 5),
-        ({"cl": 0.6, "alpha_i": 0.0, "alpha_d": 0.1}, [0.6, 0.5, 0.4, 0.3, 0.2]),
-    ],
-)
-def test_schedules(settings: dict[str, Any], levels: list[float]) -> None:
-    play = on({**settings, "gamma": 0.0}, 4)
-    told = [msgspec.json.decode(ask.brief)["cl"] for ask in play.asks("argue") if ask.seat == NAMES[0]]
-    assert told == pytest.approx(levels)
-
-
-@pytest.mark.parametrize("policy", ["ucb", "linucb"])
-def test_the_learned_schedule_says_what_it_chose_in_a_whole_session(policy: str) -> None:
-    """Which replays byte for byte, every state written and read on the way."""
-    play = begun({"schedule": "learned", "policy": policy, "round_limit": 5, "tau_stop": 9})
-    shares = iter((0.85, 0.8, 0.7, 0.6, 0.55))
-    while play.phase == "arguing":
-        p = next(shares)
-        play.same(belief(p, 1 - p), belief(1 - p, p))
-        assert play.signals["alpha"] is not None and play.signals["gamma"] is not None
-        assert decode(encode(play.session.inner), State) == play.session.inner
-    play.plan(check_up())
-    assert play.result.stop.reason == "round_limit" and len(play.result.rounds) == 6
-    known = play.session.inner.control.learned.policy
-    tried = known.counts if policy == "ucb" else known.inverse
-    assert sum(map(bool, tried)) >= 2, "more than one action was rewarded"
-    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)
-
-
-def test_the_gates_rise_with_each_plateau_of_information_to_their_maximum() -> None:
-    """Both gates `tau <- min(tau + gamma pi_I, tau_max)`. Starts 0.50 (Q) and 0.30 (CRIT)."""
-    play = on(PAPER, 5)
-    told = [msgspec.json.decode(ask.brief) for ask in play.asks("argue") if ask.seat == NAMES[0]]
-    assert [t["tau_q"] for t in told] == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9, 0.9])
-    assert [t["tau_crit"] for t in told] == pytest.approx([0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
-
-
 def test_a_round_is_ruled_by_the_gates_in_force_in_it() -> None:
     """Checked with the gates in force this round, before they move."""
     play = on(PAPER, 2)
@@ -185,22 +135,6 @@ def test_a_round_is_ruled_by_the_gates_in_force_in_it() -> None:
         "x": (True, pytest.approx(0.7)), "y": (False, pytest.approx(0.7)),
     }  # fmt: skip
     assert play.signals["tau_q"] == pytest.approx(0.7) and play.last("signals")["next_tau_q"] == pytest.approx(0.8)
-
-
-def test_the_monotone_gate_is_configurable() -> None:
-    """A round whose beliefs would raise the dispersion above the last round's plus nu keeps the old beliefs."""
-    held = begun({"monotone_gate": True}, AGREED, AGREED)
-    held.round(*[case(HALF, argument("x"))] * 2)
-    assert held.signals["held"] and held.signals["jsd"] == pytest.approx(0, abs=1e-9)
-    for settings in ({}, {**PAPER, "monotone_gate": False}, {**PAPER, "nu": 1.0}):
-        free = begun(settings, AGREED, AGREED)
-        free.round(case(AGREED, argument("x")), case(HALF, argument("y"))) if settings else free.round(
-            *[case(HALF, argument("x"))] * 2
-        )
-        assert not free.signals["held"] and free.signals["jsd"] > 0.1
-
-
-# ---------------------------------------------------------------- stop
 
 
 def test_the_first_that_holds_is_the_reason() -> None:
@@ -219,25 +153,6 @@ def test_the_first_that_holds_is_the_reason() -> None:
     assert play.stop["reason"] == "stalemate"
 
 
-@pytest.mark.parametrize(
-    ("settings", "passages", "stops"),
-    [
-        ({}, (1, 1), True),
-        ({}, (1, 2), False),  # O below tau_O
-        ({"tau_q": 0.85, "q_gate": True}, (1, 1), False),  # Q below tau_Q: nothing is admitted
-        ({"tau_stop": 3}, (1, 1), False),
-        ({"plateau": "absolute"}, (1, 1), True),
-    ],
-)
-def test_a_plateau_needs_flags_evidence_and_overlap(settings: Any, passages: tuple[int, int], stops: bool) -> None:
-    """Both flags up for tau_stop rounds, `Q >= tau_Q`, `O >= tau_O`."""
-    play = begun(settings)
-    for _ in range(2):
-        play.round(case(FOR, argument("x", passages[0])), case(AGAINST, argument("y", passages[1])))
-    assert (play.phase == "concluding") is stops
-    assert play.signals["stop"] == ("plateau" if stops else None)
-
-
 @pytest.mark.parametrize(("agreed", "converged"), [(belief(0.7, 0.3), True), (belief(0.4, 0.6), False)])
 def test_converged_is_a_plateau_near_consensus(agreed: Any, converged: bool) -> None:
     """`converged` is true only for `plateau` with the disagreement of that round at most 0.1 (D.6: near-consensus)."""
@@ -246,16 +161,6 @@ def test_converged_is_a_plateau_near_consensus(agreed: Any, converged: bool) -> 
         play.same(FOR, agreed)
     assert play.certificate["near_consensus"]["holds"] is converged is play.stop["converged"]
     assert play.signals["jsd"] <= 0.1 if converged else play.signals["jsd"] > 0.1
-
-
-def test_held_rounds_do_not_count_towards_the_plateau_and_are_named() -> None:
-    play = begun({**PAPER, "round_limit": 4}, AGREED, AGREED)
-    play.same(AGREED, AGAINST)
-    play.same(AGREED, AGAINST)
-    assert play.signals["pi_d"] and play.phase == "arguing", "its flags are up, and it was held"
-    play.same(AGREED, AGREED)
-    play.same(AGREED, AGREED)
-    assert play.certificate["held"] == [1, 2]
 
 
 def test_a_certificate_carries_reason_predicates_history_and_what_was_spent() -> None:
@@ -272,28 +177,6 @@ def test_a_certificate_carries_reason_predicates_history_and_what_was_spent() ->
     assert [r["jsd"] for r in told["history"]] == [
         msgspec.json.decode(p.body)["signals"]["jsd"] for p in play.posts("signals")
     ]  # fmt: skip
-
-
-# ---------------------------------------------------------------- what a run returns
-
-
-@pytest.mark.parametrize(("cited", "overlap"), [((0, 0), None), ((1, 0), None), ((1, 2), 0.0), ((1, 1), 1.0)])
-def test_overlap_is_asked_whether_a_vote_would_have_done_only_where_two_cite(
-    cited: tuple[int, int], overlap: float | None
-) -> None:
-    """Passages of two documents: 0 of what nobody cites is no reason for a debate."""
-    play = Play({"round_limit": 1}, documents=[document(text=TEXTS[0]), document("b.md", TEXTS[1])], q0=None)
-    found = tuple(Excerpt(document=name, text=text) for name, text in zip(("notes.md", "b.md"), TEXTS, strict=False))
-    play.reply("helper", Retrieved(passages=found, similar=similar([0.8, 0.8])))
-    for seat, n in zip(NAMES, cited, strict=True):
-        spans = (Span(passage=f"p{n}", quote=TEXTS[n - 1]),) if n else ()
-        play.reply(seat, Blind(belief=FOR, spans=spans))
-    play.round(case(FOR), case(FOR))
-    play.plan()
-    regime = play.result.outcome["regime"]
-    assert (regime["overlap"], regime["documents"]) == (overlap, 2)
-    assert regime["advice"] == ("debate" if overlap == 0.0 else "vote")
-    assert ("overlap" in regime["words"]) is (overlap == 0.0)
 
 
 def test_what_a_run_returns() -> None:
@@ -320,3 +203,141 @@ def test_what_a_run_returns() -> None:
     assert plan["outcomes"] == ["dengue", "chikungunya"]
     assert [(t["what"], t["query"]) for t in plan["tests"]] == [("pcr", "dengue pcr"), ("coin", "pcr")]
     assert plan["tests"][0]["gain"] > 0.5 > plan["tests"][1]["gain"] == 0
+
+
+DENGUE, CHIKUNGUNYA = belief(0.8, 0.2), belief(0.1, 0.9)
+
+
+def advocates(play: Play) -> dict[int, list[str]]:
+    """Round -> who was told to argue against the shared answer."""
+    told: dict[int, list[str]] = {}
+    for ask in [ask for kind in ("argue", "attack", "answer") for ask in play.asks(kind)]:
+        told.setdefault(ask.round, [])
+        assert (ask.kind == "attack") is bool(decode(ask.brief, ArgueBrief).against)
+        if ask.kind == "attack":
+            told[ask.round].append(ask.seat)
+    return told
+
+
+# ---------------------------------------------------------------- minds can change
+
+
+def test_from_unanimity_one_debater_changes_its_mind_says_why_and_is_followed() -> None:
+    """The case of the trials: both blind at dengue .8; from round 1 on one is convinced of chikungunya at .9."""
+    play = begun(None, DENGUE, DENGUE)
+    first = advocate_of(play)
+    (second,) = set(NAMES) - {first}
+    play.round(*[case(CHIKUNGUNYA, argument("the joints", 2), changed="joint pain")] * 2)
+    assert play.phase == "arguing" and not play.signals["held"]
+    assert play.last("signals")["beliefs"][first][1] == {"outcome": "chikungunya", "p": 0.9}
+    assert [kind for _, kind in play.asked()] == ["argue", "argue"], "they hold different answers"
+    told = {seat: play.brief(seat) for seat in NAMES}
+    assert told[first]["belief"][1]["p"] == 0.9 == told[second]["opponents"][0][1]["p"], "both are told"
+    play.round(*[case(CHIKUNGUNYA, argument("the joints again", 2))] * 2)
+    assert play.phase == "arguing", "a new agreement, which nobody has argued against"
+    play.same(CHIKUNGUNYA, CHIKUNGUNYA)
+    assert play.phase == "arguing", "nobody has read the devil's advocate yet"
+    play.same(CHIKUNGUNYA, CHIKUNGUNYA)
+    assert (play.stop["reason"], play.stop["converged"]) == ("agreement", True)
+    play.plan(check_up())
+    assert play.result.outcome["answer"] == "chikungunya" and play.result.outcome["vote"] == "dengue"
+
+
+def test_in_the_papers_reading_the_same_debater_is_held_back() -> None:
+    play = begun(PAPER, DENGUE, DENGUE)
+    play.round(case(CHIKUNGUNYA, argument("the joints", 2)), case(DENGUE, argument("the platelets")))
+    assert play.signals["held"] and play.brief("debater_1")["belief"][0] == {"outcome": "dengue", "p": 0.8}
+
+
+# ---------------------------------------------------------------- agreement
+
+
+def test_agreement_ends_it_after_a_round_with_a_devils_advocate() -> None:
+    """All hold the same answer after the blind round; one is to argue against it. The other is shown its admitted
+    argument, answers it, and nobody gives way."""
+    play = begun(None, AGREED, FOR)
+    (advocate,) = advocates(play)[1]
+    assert play.brief(advocate)["against"] == "dengue" and play.last("signals")["next_advocate"] == advocate
+    play.round(case(AGREED, argument("x")), case(FOR, argument("y")))
+    assert play.phase == "arguing" and play.signals["attacks"] == 1 and play.last("signals")["next_advocate"] == ""
+    (attack,) = [entry.post for entry in play.session.inner.record if entry.seat == advocate]
+    (other,) = [seat for seat in NAMES if seat != advocate]
+    assert play.asked() == [(other, "answer")], "the advocate has said what it had to say"
+    assert play.brief(other)["answers"] == [play.session.inner.record[0].id] and play.brief(other)["shared"] == "dengue"
+    assert attack in play.ask(other).sees and advocates(play)[2] == []
+    play.round(case(AGREED), case(FOR))
+    assert (play.stop["reason"], play.stop["converged"]) == ("agreement", True)
+    tests = play.certificate["stops"]["agreement"]["tests"]
+    assert [t["holds"] for t in tests] == [True] * 5 and [t["value"] for t in tests][3:] == [1, 0.0]
+    assert play.certificate["advocates"] == [{"round": 1, "seat": advocate, "arguments": 1, "admitted": 1, "tests": 1}]
+    assert play.certificate["history"][1]["advocate"] == advocate
+    assert play.phase == "done" and play.asks("plan") == [], "nothing is left to tell apart"
+    assert play.result.stop.converged and play.result.outcome["answer"] == "dengue"
+    assert replay(PROTOCOLS.get, "s1", play.log).entries == tuple(play.entries)
+
+
+def test_who_gives_way_in_the_advocates_round_makes_it_go_on() -> None:
+    """Even where all still hold the same: it has moved somebody, so it is attacked once more."""
+    play = begun(None, FOR, FOR)
+    less = [belief(0.84, 0.16) if seat == advocate_of(play) else FOR for seat in NAMES]
+    play.same(*less)
+    play.same(*less)
+    assert play.phase == "arguing" and len(advocates(play)[3]) == 1
+    play.same(*less)
+    play.same(*less)
+    assert play.stop["reason"] == "agreement" and play.certificate["round"] == 4
+
+
+@pytest.mark.parametrize("beliefs", [(belief(0.5, 0.5), belief(0.5, 0.5)), (belief(0.55, 0.45), belief(0.45, 0.55))])
+def test_the_undecided_and_those_of_other_answers_do_not_agree(beliefs: Any) -> None:
+    """However near their beliefs are."""
+    play = begun(None, *beliefs)
+    assert play.signals["jsd"] < 0.1 and play.signals["shared"] == "" and advocates(play)[1] == []
+    assert begun(None, beliefs[0], belief(0.51, 0.49)).signals["shared"] == ("dengue" if beliefs[0][0].p > 0.5 else "")
+
+
+def test_the_same_answer_at_too_great_a_distance_is_no_agreement() -> None:
+    for near, agreed in ((0.05, 0), (0.5, 1)):
+        play = begun({"near_consensus": near}, belief(0.99, 0.01), belief(0.6, 0.4))
+        assert play.signals["shared"] == "dengue" and 0.05 < play.signals["jsd"] < 0.5
+        assert len(advocates(play)[1]) == agreed
+
+
+# ---------------------------------------------------------------- nothing to add
+
+
+def test_nobody_having_anything_to_add_is_a_plateau() -> None:
+    """Without agreement, so it is a deadlock. Two rounds (tau_stop), whatever was cited."""
+    play = begun(None, FOR, AGAINST)
+    play.round(case(FOR), case(AGAINST))
+    assert play.phase == "arguing" and play.signals["pi_i"] and play.signals["pi_d"]
+    play.round(case(FOR), case(AGAINST))
+    assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False)
+    test, *_ = play.certificate["stops"]["plateau"]["tests"]
+    assert (test["test"], test["value"]) == ("rounds in which nobody had anything to add, and nobody moved", 2)
+
+
+def test_evidence_is_counted_over_the_record() -> None:
+    """Each cited the same passage, in different rounds, and was told not to repeat what is in the record."""
+    play = begun({**GATED, "tau_stop": 3}, FOR, AGAINST)
+    play.round(case(FOR, argument("x", 1)), case(AGAINST))
+    assert play.signals["overlap"] == 0
+    play.round(case(FOR), case(AGAINST, argument("y", 1), argument("refused", 2, q=0.1)))
+    assert play.signals["overlap"] == 1
+    play.round(case(FOR), case(AGAINST))
+    assert play.signals["overlap"] == 1 and play.signals["q"] == pytest.approx(0.8)
+    assert (play.stop["reason"], play.stop["converged"]) == ("plateau", False), "equation 10, over the record"
+
+
+def test_the_advocate_is_drawn_by_seed_and_round() -> None:
+    drawn = {advocates(begun(None, FOR, FOR, seed=seed))[1][0] for seed in range(12)}
+    assert drawn == set(NAMES)
+    play = begun({"tau_stop": 9}, FOR, FOR)
+    while play.phase == "arguing":
+        play.same(FOR, FOR, score=0.1)
+        assert decode(encode(play.session.inner), State) == play.session.inner
+    assert {seat for (seat,) in advocates(play).values()} == set(NAMES)
+    assert all(a != b for (_, a), (_, b) in pairwise(sorted(advocates(play).items()))), "nobody is it twice in a row"
+
+
+# ---------------------------------------------------------------- no answer

@@ -8,19 +8,17 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from parley.client.errors import BadInput
 from parley.client.protocols.maci.signals_file import read_debate
+from parley.schemas.control import Constants, Control
 from tests.protocols.maci import naive
 from tests.protocols.maci.play import Play, belief, case
 from tests.support.forks import command, run
 
 ROOT = Path(__file__).parents[3]
-BY_ROUND = {
-    "round", "jsd", "dispersion", "overlap", "entropy", "information_gain", "r_i", "r_d", "pi_i", "pi_d", "weights",
-    "mixture", "cl", "tau_q", "tau_crit", "stop",
-}  # fmt: skip
 DEBATE: dict[str, Any] = {
     "outcomes": ["a", "b", "c"],
     "ordered": False,
@@ -65,8 +63,6 @@ def signals(*arguments: str, said: str | bytes = "") -> tuple[int, str, str]:
 
 def computed(debate: dict[str, Any], folder: Path) -> Any:
     """As it is read back by who reads the output."""
-    import msgspec
-
     file = folder / "debate.json"
     file.write_text(json.dumps(debate))
     return json.loads(msgspec.json.encode(read_debate(str(file))))
@@ -83,27 +79,11 @@ def refusal(debate: Any, folder: Path) -> str:
     return str(refused.value).removeprefix(f"{file}: ")
 
 
-# ---------------------------------------------------------------- as a process
-
-
-def test_it_prints_one_document_of_the_stated_shape(tmp_path: Path) -> None:
-    file = tmp_path / "debate.json"
-    file.write_text(json.dumps(DEBATE))
-    code, out, err = signals(str(file))
-    assert (code, err, out.count("\n")) == (0, "", 1)
-    found = json.loads(out)
-    assert [row["round"] for row in found["rounds"]] == [0, 1, 2]
-    assert all(set(row) >= BY_ROUND for row in found["rounds"])
-    assert found["stop"] is None
-
-
 def test_bad_input_is_status_2_one_line_and_nothing_on_standard_output(tmp_path: Path) -> None:
     said = json.dumps(changed("rounds", 2, "beliefs", "u", to=[0.4, 0.3, 0.4]))
     code, out, err = signals("-", said=said)
     assert (code, out) == (2, "")
     assert err == "parley: standard input: rounds[2].beliefs.u: got 1.1, allowed is a sum of 1 within 0.02\n"
-    code, out, err = signals("-", said=json.dumps(changed("rounds", 2, "beliefs", "u", to=[1e308, 1e308, 1e308])))
-    assert (code, out, err.count("\n")) == (2, "", 1) and "rounds[2].beliefs.u[0]: got 1e+308" in err
     code, out, err = signals(str(tmp_path / "none.json"))
     assert (code, out, err) == (2, "", f"parley: {tmp_path}/none.json: No such file or directory\n")
     code, out, err = signals("-", said=b'{"outcomes": ["\xff"]}')
@@ -111,11 +91,8 @@ def test_bad_input_is_status_2_one_line_and_nothing_on_standard_output(tmp_path:
     assert err == "parley: standard input: the file: got 'byte 15', expected UTF-8 text\n"
 
 
-# ---------------------------------------------------------------- figures
-
-
-def test_a_worked_example(tmp_path: Path) -> None:
-    """The three rounds above, every figure from the equations written out; smoothing is the default 1e-6."""
+def test_the_rounds_are_the_controllers(tmp_path: Path) -> None:
+    """Every figure from the equations written out; smoothing is the default 1e-6."""
     found = computed(DEBATE, tmp_path)["rounds"]
     rows = naive.debate(
         [{"beliefs": r["beliefs"]} for r in DEBATE["rounds"]],
@@ -128,13 +105,7 @@ def test_a_worked_example(tmp_path: Path) -> None:
             assert (round_["weights"][agent] if name != agent else round_[name]) == pytest.approx(value, abs=1e-12)
     assert [r["overlap"] for r in found] == [0.5, 0.5, 1.0]
     assert [r["cl"] for r in found] == [None, 0.8, pytest.approx(0.6)]  # the mixture hardly moves, the beliefs do
-    assert [r["tau_q"] for r in found] == [None, 0.0, 0.0], "its gate is off"
     assert [r["tau_crit"] for r in found] == [None, 0.3, pytest.approx(0.4)]
-    assert (found[1]["pi_i"], found[1]["pi_d"]) == (True, False)
-    weight = 0.56 / (0.56 + 0.54)
-    assert found[1]["weights"]["u"] == pytest.approx(weight, abs=1e-6)
-    assert found[1]["mixture"]["a"] == pytest.approx(weight * 0.5 + (1 - weight) * 0.2, abs=1e-6)
-    assert found[0]["entropy"] == pytest.approx(naive.entropy([0.35, 0.25, 0.4]) / math.log2(3), abs=1e-6)
 
 
 def test_the_rounds_end_where_it_stops(tmp_path: Path) -> None:
@@ -150,28 +121,18 @@ def test_the_rounds_end_where_it_stops(tmp_path: Path) -> None:
     assert found["next"] is None
 
 
-def test_every_key_of_the_configuration_is_taken(tmp_path: Path) -> None:
-    import msgspec
-
-    from parley.schemas.control import Constants, Control
-
+def test_every_key_of_the_configuration_and_of_a_round_is_taken(tmp_path: Path) -> None:
     settings, constants = msgspec.to_builtins(Control(cl=0.4)), msgspec.to_builtins(Constants(c_max=100.0, ece=0.2))
     assert "lambda" in constants
     del constants["development"]
     found = computed({**DEBATE, "config": settings, "constants": {**constants, "lambda": 0.0}}, tmp_path)
     assert found["rounds"][1]["cl"] == 0.4
     assert found["rounds"][1]["reliability"] == {"u": 0.8, "v": 0.7}
-    bins = computed({**DEBATE, "constants": {"development": {"q": [0.1, 0.2], "d": [0.6, 0.9]}}}, tmp_path)
-    assert bins["rounds"][1]["cl"] == 0.7
-
-
-def test_optional_figures_of_a_round_are_used(tmp_path: Path) -> None:
     one = {**DEBATE["rounds"][1], "crit_mean": 0.77, "crit_variance": 0.004, "tokens": 1200}
     row = computed(changed("rounds", 1, to=one), tmp_path)["rounds"][1]
     assert (row["crit"], row["crit_variance"], row["tokens"]) == (0.77, 0.004, 1200)
-
-
-# ---------------------------------------------------------------- who is absent
+    bins = computed({**DEBATE, "constants": {"development": {"q": [0.1, 0.2], "d": [0.6, 0.9]}}}, tmp_path)
+    assert bins["rounds"][1]["cl"] == 0.7
 
 
 def test_who_is_absent_keeps_its_last_belief_as_in_a_session(tmp_path: Path) -> None:
@@ -190,8 +151,6 @@ def test_who_is_absent_keeps_its_last_belief_as_in_a_session(tmp_path: Path) -> 
     for name in ("jsd", "entropy", "r_i", "r_d", "weights", "moved", "absent"):
         assert told[name] == mine[name], name
 
-
-# ---------------------------------------------------------------- the published readings
 
 PUBLISHED = [json.loads(line) for line in (Path(__file__).parent / "published.jsonl").read_text().splitlines()]
 """Debates that stand in the repository, or were written for what the readings differ in: where from, as this command
@@ -220,8 +179,6 @@ def test_the_preset_paper_gives_the_recorded_figures() -> None:
     now = json.loads(signals("-", said=json.dumps(PUBLISHED[4]["debate"]))[1])
     assert apart(now, PUBLISHED[4]["said"]), "the readings differ"
 
-
-# ---------------------------------------------------------------- many debates
 
 OTHER = {**DEBATE, "rounds": DEBATE["rounds"][:1]}
 
@@ -257,24 +214,12 @@ def test_a_line_is_answered_before_the_next_one_is_there() -> None:
         assert child.wait(timeout=50) == 0
 
 
-# ---------------------------------------------------------------- refusals
-
 U0 = ("rounds", 0, "beliefs", "u")
 REFUSED: dict[str, tuple[Any, str]] = {
-    "sum": (changed(*U0, to=[0.6, 0.3, 0.05]), "rounds[0].beliefs.u: got 0.95, allowed is a sum of 1 within 0.02"),
     "negative": (
         changed(*U0, to=[1.0, -0.1, 0]),
         "rounds[0].beliefs.u[1]: got -0.1, a probability is wanted, 0 to 1",
     ),
-    "huge by name": (
-        changed(*U0, to={"a": 1e308, "b": 1e308}),
-        "rounds[0].beliefs.u.a: got 1e+308, a probability is wanted, 0 to 1",
-    ),
-    "a number without end": (
-        changed(*U0, to=[10**400, 0, 0]),
-        f"rounds[0].beliefs.u[0]: got {'1' + '0' * 76}..., Number out of range",
-    ),
-    "length": (changed(*U0, to=[0.5, 0.5]), "rounds[0].beliefs.u: got 2, expected 3 probabilities, one an outcome"),
     "type": (changed(*U0, to=[0.5, "0.5", 0]), "rounds[0].beliefs.u[1]: got '0.5', allowed is a number"),
     "outcome twice": (
         changed("outcomes", to=["a", "b", "a."]),
@@ -284,31 +229,14 @@ REFUSED: dict[str, tuple[Any, str]] = {
         changed("rounds", 1, "beliefs", "w", to=[1, 0, 0]),
         "rounds[1].beliefs: got 'w', which has no belief in rounds[0]",
     ),
-    "one agent": (
-        changed("rounds", 0, "beliefs", to={"u": [1, 0, 0]}),
-        "rounds[0].beliefs: got 1, expected two agents or more",
-    ),
-    "crit of nobody": (
-        changed("rounds", 1, "crit", to={"w": 1}),
-        "rounds[1].crit: got 'w', no such agent; there are u, v",
-    ),
     "crit": (changed("rounds", 1, "crit", "u", to=1.2), "rounds[1].crit.u: got 1.2, allowed is 0 to 1"),
-    "q": (changed("rounds", 1, "q", to=1.5), "rounds[1].q: got 1.5, allowed is -1 to 1"),
-    "variance": (changed("rounds", 1, "crit_variance", to=-1), "rounds[1].crit_variance: got -1.0, allowed is 0 to 1"),
-    "tokens": (changed("rounds", 1, "tokens", to=-1), "rounds[1].tokens: got -1, allowed is 0 to 1e+12"),
+    "a figure of a round": (changed("rounds", 1, "q", to=1.5), "rounds[1].q: got 1.5, allowed is -1 to 1"),
     "no rounds": (changed("rounds", to=[]), "rounds: got [], expected one at least, the blind one"),
     "key of a round": (
         changed("rounds", 1, "Q", to=0.5),
         "rounds[1].Q: got 0.5, no such key; there are beliefs, evidence, crit, crit_mean, crit_variance, q, tokens, "
         "advocate, attacks, unanswered, arguments, judges",
     ),
-    "no key": ({"rounds": []}, "the file: got {'rounds': []}, Object missing required field `outcomes`"),
-    "settings": (
-        changed("constants", to={"tau_q": 0.95}),
-        "constants.tau_q: got 0.95, allowed is at most constants.tau_max, which is 0.9",
-    ),
-    "kind of setting": (changed("config", "k_ret", to=1.5), "config.k_ret: got 1.5, allowed is a whole number"),
-    "positions": ({**DEBATE, "positions": [0, 1, 2]}, "positions: got 3, only ordered outcomes have positions"),
     "no JSON": ('{"outcomes": [', "the file: got 'line 1, column 15', no JSON: Expecting value"),
     "NaN": ('{"outcomes": NaN}', "the file: got 'NaN', which is no number in JSON"),
     "key twice": (
@@ -326,10 +254,3 @@ REFUSED: dict[str, tuple[Any, str]] = {
 def test_what_cannot_be_is_refused_by_place_value_and_limit(case: str, tmp_path: Path) -> None:
     debate, message = REFUSED[case]
     assert refusal(debate, tmp_path) == message
-
-
-def test_a_terminals_escapes_are_not_printed() -> None:
-    said = json.dumps(changed("rounds", 0, "beliefs", to={"\x1b[31mred": [1, 0, 0], "v": [1, 0, 1]}))
-    _, out, err = signals("-", said=said)
-    assert out == ""
-    assert "\x1b" not in err

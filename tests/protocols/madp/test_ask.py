@@ -3,7 +3,6 @@
 import json
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,16 +90,3 @@ def _read(child: "subprocess.Popen[str]", wanted: str) -> list[str]:
         if wanted in line:
             return lines
     raise AssertionError(f"it ended: {lines}")
-
-
-def test_a_folder_goes_with_it_and_is_left_as_it_is_where_nothing_was_changed(running: Front, tmp_path: Path) -> None:
-    project = tmp_path / "project"
-    project.mkdir()
-    (project / "keys.py").write_text("KEY = 'x'\n")
-    code, out, err = running.run("ask", "--protocol", "madp", TASK, "--folder", str(project), "--apply", "--plain")
-    assert code == PLANNED and "nothing was done; the result is a plan" in out, err
-    assert f"parley: nothing is written to {project}: no work was done" in err
-    assert [p.name for p in project.iterdir()] == ["keys.py"]
-    (step,) = [row.removeprefix("next: parley explain ") for row in err.splitlines() if row.startswith("next: ")]
-    code, out, err = running.run("sessions", "apply", step.split()[0], "--folder", str(project))
-    assert code == 1 and "no work was done" in err

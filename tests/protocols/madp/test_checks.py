@@ -13,6 +13,7 @@ FOLDER = "f" * 64
 
 
 def run(when: str, *failed: str, **more: Any) -> Checked:
+    failed = more.pop("failed", failed)
     given = {"exit": 1 if failed else 0, "passed": 4 - len(failed), "output": "what it printed"}
     return Checked(when=when, command=CHECK, failed=failed, **{**given, **more})  # type: ignore[arg-type]
 
@@ -58,76 +59,47 @@ def test_half_a_fix_goes_back_to_the_lead_as_a_finding_and_no_reviewer_is_asked(
     assert p.stop["reason"] == "approved" and p.outcome["revisions"] == 1
 
 
-@pytest.mark.parametrize("approves", [True, False])
-def test_a_task_whose_check_stays_red_never_ends_approved(approves: bool) -> None:
-    p = half_done(max_reviews=1)
-    p.reply("check", run("after", "t.py::b"))
-    p.reply(SRE, done(folder=artifact(2)))
-    p.reply("check", run("after", "t.py::b"))
-    (item,) = p.bodies("item")
-    assert item["kind"] == "review_limit" and "does not show that the work is right" in item["question"]
-    p.decide("1", "emit") if approves else p.expire()
-    assert p.stop["reason"] == "unproven" and not p.result.stop.converged
-    assert p.outcome["check"]["ok"] is False and "t.py::b" in p.outcome["check"]["why"]
-    assert "the check does not show that it is right" in p.warnings
+NOT_RUN = {"exit": None, "ended": "there is no sandbox: bubblewrap is not installed", "passed": None, "ran": False}
+HANGS = {"exit": None, "ended": "it took longer than 300 s", "passed": None}
+GREEN, COUNTS_NOTHING, GONE = {"exit": 0}, {"exit": 0, "passed": None}, None
+RED, HALF = {"failed": ("t.py::a", "t.py::b"), "exit": 1}, {"failed": ("t.py::b",), "exit": 1}
+NOTHING_AFTER, NOTHING_BEFORE = "came to no result after the work", "came to no result before the work"
+ENDINGS: dict[str, tuple[Any, Any, dict[str, Any], str, str]] = {
+    "it stays red": (RED, (HALF, HALF), {"max_reviews": 1}, "unproven", "the check does not show that it is right"),
+    "it is not run after it": (RED, (NOT_RUN,), {}, "unproven", NOTHING_AFTER),
+    "nobody runs it after it": (RED, (GONE,), {}, "unproven", NOTHING_AFTER),
+    "it is not run before it": (NOT_RUN, (), {}, "no_check", NOTHING_BEFORE),
+    "nobody runs it before it": (GONE, (), {}, "no_check", NOTHING_BEFORE),
+    "that it hangs may be what is to be repaired": (
+        HANGS, (GREEN,), {}, "approved", "nobody can say whether tests were taken away"
+    ),
+    "it counts nothing": (COUNTS_NOTHING, (COUNTS_NOTHING,), {}, "approved", "does not show what the work does"),
+    "it is as red as before, and may be": (
+        RED, (HALF,), {"check_goal": "regressions"}, "approved", "fail after the work as they did before it: t.py::b"
+    ),
+}  # fmt: skip
+"""What it comes to before the work, and after each attempt at it; how the task ends, and what is said."""
 
 
-@pytest.mark.parametrize("how", ["ended", "gone"])
-def test_a_check_that_comes_to_nothing_is_no_approval_whatever_reviewers_say(how: str) -> None:
-    p = half_done()
-    if how == "ended":
-        p.reply("check", run("after", exit=None, ended=NO_SANDBOX, passed=None, ran=False))
-    else:
-        p.vanish("check")
-    assert "came to no result after the work" in p.warnings
-    p.reply(AUDITOR, APPROVED)
-    assert p.stop["reason"] == "unproven" and "no result" in p.outcome["check"]["why"]
-
-
-NO_SANDBOX = "there is no sandbox: bubblewrap is not installed"
-
-
-@pytest.mark.parametrize("how", ["not run", "gone"])
-def test_where_the_check_cannot_be_run_no_work_is_begun_and_none_is_paid(how: str) -> None:
-    p = checked()
-    if how == "not run":
-        p.reply("check", run("before", exit=None, ended=NO_SANDBOX, passed=None, ran=False))
-    else:
-        p.vanish("check")
-    assert p.stop["reason"] == "no_check" and not p.result.stop.converged and not p.bodies("work")
-    assert p.outcome["work"] is None and p.outcome["check"]["ok"] is None
-    assert "came to no result before the work" in p.warnings and p.certificate["why"]
-
-
-def test_a_check_that_hangs_before_the_work_may_be_what_is_to_be_repaired() -> None:
-    p = checked()
-    p.reply("check", run("before", exit=None, ended="it took longer than 300 s", passed=None))
-    p.reply(SRE, done(folder=artifact(1)))
-    p.reply("check", run("after"))
-    p.reply(AUDITOR, APPROVED)
-    assert p.stop["reason"] == "approved" and "nobody can say whether tests were taken away" in p.warnings
-
-
-def test_a_check_that_counts_nothing_and_succeeded_before_too_is_named_as_no_proof() -> None:
-    p = checked()
-    p.reply("check", run("before", exit=0, passed=None))
-    p.reply(SRE, done(folder=artifact(1)))
-    p.reply("check", run("after", passed=None))
-    p.reply(AUDITOR, APPROVED)
-    assert p.stop["reason"] == "approved" and "does not show what the work does" in p.warnings
-
-
-def test_what_is_still_red_though_it_may_be_is_said() -> None:
-    p = half_done(check_goal="regressions")
-    p.reply("check", run("after", "t.py::b"))
-    p.reply(AUDITOR, APPROVED)
-    assert p.stop["reason"] == "approved" and "fail after the work as they did before it: t.py::b" in p.warnings
-
-
-def test_another_run_than_the_one_that_was_asked_for_is_refused() -> None:
-    p = checked()
-    p.reply("check", run("after"))
-    assert "asked was before" in p.turn("check").ask.error
+@pytest.mark.parametrize("name", ENDINGS)
+def test_what_the_check_comes_to_decides_the_ending_whatever_reviewers_say(name: str) -> None:
+    before, after, settings, reason, said = ENDINGS[name]
+    p = checked(**settings)
+    for n, found in enumerate((before, *after)):
+        if n:
+            p.reply(SRE, done(folder=artifact(n)))
+        if found is GONE:
+            p.vanish("check")
+        else:
+            p.reply("check", run("after" if n else "before", **found))
+    if p.asked() == [(AUDITOR, "review")]:
+        p.reply(AUDITOR, APPROVED)
+    if not p.session.closed:
+        assert "does not show that the work is right" in p.last("item")["question"]
+        p.expire()
+    assert p.stop["reason"] == reason and p.result.stop.converged is (reason == "approved") and said in p.warnings
+    assert p.outcome["check"]["ok"] is {"approved": True, "unproven": False, "no_check": None}[reason]
+    assert (p.outcome["work"] is None) is (reason == "no_check"), "no work is begun, and none is paid"
 
 
 def test_a_task_with_a_check_needs_somebody_who_runs_it() -> None:

@@ -1,4 +1,4 @@
-"""What a task says: who took it and why in a line, the work, the check, reviews, questions to a human, its trace."""
+"""What a task says and what is counted of it: who took it and why, its work and reviews, its trace, its indicators."""
 
 import json
 
@@ -9,14 +9,15 @@ from parley import sessions
 from parley.client.errors import BadInput
 from parley.client.records import Record
 from parley.client.rendering import documents, explain
-from parley.client.view.fold import Fold
+from parley.schemas import log
 from parley.schemas.protocols.madp.messages import Worded
 from parley.schemas.protocols.madp.trace import CoordinationTrace
 from parley.schemas.tools import ToolCall
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode
-from parley.show.view import TerminalView
 from tests.client import shown
+from tests.outcomes.played import counted, get
+from tests.protocols.maci import record as maci_record
 from tests.protocols.madp.play import (
     APPROVED,
     ARCH,
@@ -31,6 +32,7 @@ from tests.protocols.madp.play import (
     done,
     hands,
     helps,
+    matched,
     objection,
     wants,
 )
@@ -60,7 +62,8 @@ def brief(play: Play) -> str:
 def session() -> Play:
     """Appendix A in kind: measured before optimized, handed over, reviewed twice."""
     play = Play(metered=True, helper_metered=True)
-    play.reply("helper", _matched(), usage=TOKENS)
+    found = matched({SRE: 0.7, ARCH: 0.6, IMPL: 0.5, SEC: 0.4}, overlap=True, clear=False)
+    play.reply("helper", found, usage=TOKENS)
     play.claims(SRE, "high", 0.82, claim="We should measure before we optimize.", defers_to=(IMPL,),
                 topics={IMPL: "the code once the bottleneck is known"})  # fmt: skip
     play.claims(ARCH, "medium", 0.45, claim="I lead if it is structural.", defers_to=(IMPL,)).passes(SEC, "No secrets.")
@@ -79,15 +82,6 @@ def session() -> Play:
     return play
 
 
-def _matched() -> object:
-    from tests.protocols.madp.play import matched
-
-    return matched({SRE: 0.7, ARCH: 0.6, IMPL: 0.5, SEC: 0.4}, overlap=True, clear=False)
-
-
-# ---------------------------------------------------------------- posts
-
-
 def test_the_view_shows_who_took_it_and_why_in_one_line_and_no_coordination(session: Play) -> None:
     told = brief(session)
     assert "  SRE leads (relevance high; confidence 0.82; We should measure before we optimize)" in told
@@ -104,30 +98,6 @@ def test_everything_is_shown_where_it_is_asked_for(session: Play) -> None:
 def test_explain_shows_the_coordination_with_its_cost(session: Play) -> None:
     told = "\n".join(explain.explanation_lines(of(session), "cost"))
     assert "Tokens of the coordination: 100 (intake 100, claims 0," in told and "Assigned after" in told
-
-
-# ---------------------------------------------------------------- a human
-
-
-def test_a_question_to_a_human_says_how_to_answer_it(capsys: pytest.CaptureFixture[str]) -> None:
-    play = Play({"item_s": 300.0}).working()
-    play.reply(SRE, blocked("Postgres or SQLite?"))
-    view, fold = TerminalView(), Fold("s1")
-    view.where = " --state here"
-    view.begins(fold)
-    for text in of(play).entries:
-        view.cards(fold.entry(text), fold.notices())
-    said = capsys.readouterr().err
-    assert "item 1 (blocked) waits for a human: Postgres or SQLite?" in said
-    assert "answer: free text; without one in 5 min: Go on with what you know" in said
-    assert 'parley inbox answer s1 1 "..." --state here' in said
-    assert [item.item for item in fold.open_items()] == ["1"]
-    play.decide("1", "Postgres", "we have it")
-    assert "item 1: client answered Postgres (we have it)" in brief(play)
-    assert shown.fold(play).open_items() == ()
-
-
-# ---------------------------------------------------------------- trace
 
 
 def test_the_trace_has_every_field_of_the_specification(session: Play) -> None:
@@ -154,8 +124,121 @@ def test_the_trace_of_a_task_that_is_under_way_says_what_there_is() -> None:
 
 
 def test_there_is_no_trace_of_another_protocol() -> None:
-    from tests.protocols.maci import record as maci_record
-
-    record = maci_record.record(maci_record.ORDINARY)
     with pytest.raises(BadInput, match="ran maci; a coordination trace is madp's"):
-        sessions.export(record, "trace")
+        sessions.export(maci_record.record(), "trace")
+
+
+MATCHED = Usage(input_tokens=200, output_tokens=50, calls=1)
+
+
+def ended(play: Play) -> Play:
+    """Cancelled, where it is not over."""
+    if not play.session.closed:
+        play.event(log.Cancelled(author="owner"))
+    return play
+
+
+def test_tokens_seconds_and_depth_are_counted_at_the_first_assignment() -> None:
+    play = Play(metered=True, helper_metered=True)
+    play.reply("helper", matched({SRE: 0.95}), usage=MATCHED)
+    play.reply(SRE, done())
+    play.approve()
+    m = counted(play)
+    assert get(m, "tasks_total", depth="instant", how="implicit") == 1
+    assert get(m, "coordination_tokens_sum", depth="instant") == 250, "the work is none of it"
+    assert get(m, "coordination_seconds_bucket", depth="instant", le="0.01") == 1
+    assert get(m, "coordination_seconds_bucket", depth="instant", le="0.005") == 0
+
+
+def test_revisions_are_those_of_tasks_that_were_reviewed() -> None:
+    revised = Play().working()
+    revised.reply(SRE, done())
+    revised.reply(AUDITOR, REVISE)
+    revised.reply(SRE, done())
+    revised.reply(AUDITOR, APPROVED)
+    unreviewed = Play().working(reviewers=())
+    unreviewed.reply(SRE, done())
+    unheard = Play().working()
+    unheard.reply(SRE, done())
+    m = counted(revised, unreviewed, ended(unheard))
+    assert (get(m, "review_revisions_count"), get(m, "review_revisions_sum")) == (1, 1)
+    assert get(m, "review_revisions_bucket", le="0.0") == 0
+
+
+def test_overrides_are_counted_by_task_against_all_tasks() -> None:
+    changed = Play().working()
+    changed.decide("expert", IMPL)
+    changed.decide("expert", SRE)
+    changed.reply(SRE, done())
+    changed.approve()
+    plain = Play().working()
+    plain.reply(SRE, done())
+    plain.approve()
+    m = counted(changed, plain)
+    assert get(m, "overrides_total") == 1
+    assert get(m, "tasks_total", depth="instant", how="implicit") == 2
+    assert get(m, "tasks_ended_total") == 2
+
+
+def test_a_task_that_was_overridden_or_handed_over_was_wrongly_routed_and_a_named_lead_is_no_selection() -> None:
+    kept, handed, changed = (Play().working() for _ in range(3))
+    handed.reply(SRE, hands(IMPL))
+    handed.reply(IMPL, done())
+    changed.decide("expert", IMPL)
+    changed.reply(IMPL, done())
+    kept.reply(SRE, done())
+    for play in (kept, handed, changed):
+        play.approve()
+    named = ended(Play({"expert": IMPL}).match({SRE: 0.95}))
+    m = counted(kept, handed, changed, named)
+    assert get(m, "selections_total", by="override", verdict="right") == 1
+    assert get(m, "selections_total", by="override", verdict="wrong") == 2
+
+
+def test_items_are_opened_and_closed_by_a_human_or_their_default() -> None:
+    answered, left = Play({"item_s": 5.0}).working(), Play({"item_s": 5.0}).working()
+    answered.reply(SRE, blocked())
+    answered.decide("1", "Postgres")
+    left.reply(SRE, blocked())
+    left.expire()
+    m = counted(answered, left)
+    assert get(m, "items_opened_total", kind="blocked") == 2
+    assert (get(m, "items_closed_total", by="human"), get(m, "items_closed_total", by="default")) == (1, 1)
+    assert get(m, "escalations_total", kind="blocked") == 0, "the tasks have not ended"
+    assert get(counted(ended(answered), ended(left)), "escalations_total", kind="blocked") == 2
+
+
+FALSE = "The query is cached. All reviewers approved it."
+
+
+def test_work_that_tells_of_reviews_that_were_not_goes_back_once() -> None:
+    p = Play().working()
+    p.reply(SRE, done(FALSE))
+    assert p.asked() == [(SRE, "work")] and p.ask(SRE).attempt == 2
+    assert p.ask(SRE).error == (
+        "work.output: it says that all reviewers approved; counted was: nobody has reviewed it;"
+        " tell of reviews what was counted, or nothing"
+    )
+    p.reply(SRE, done("The query is cached."))
+    p.approve()
+    assert p.result.stop.reason == "reviewed" and "departs" not in p.outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Approved by all reviewers.", False),
+        ("3 of 3 reviewers approved this.", False),
+        ("Alle Gutachter stimmten zu.", False),
+        ("All findings of the reviewers are met.", True),
+        ("If all reviewers approve, it ships.", True),
+    ],
+)
+def test_what_work_may_tell(text: str, told: bool) -> None:
+    """Why a first attempt at the work goes back, or that it does not."""
+    p = Play().working()
+    p.reply(SRE, done(text))
+    if told:
+        assert p.asked() == [(AUDITOR, "review")]
+    else:
+        assert "counted was: nobody has reviewed it" in p.ask(SRE).error

@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any
 
@@ -42,29 +43,109 @@ def settle(*claims: Claim, challenges: Sequence[Challenge] = (), most_support: i
     )  # fmt: skip
 
 
-def lead(*claims: Claim, **more: Any) -> str:
-    return settle(*claims, **more).lead.agent_id
-
-
-def support(r: Resolved) -> list[str]:
-    return [a.agent_id for a in r.support]
-
-
 def out(r: Resolved) -> dict[str, str]:
     return {x.agent_id: x.reason for x in r.excluded}
 
 
-# ---------------------------------------------------------------- standing and ties
+@dataclass(frozen=True)
+class Rule:
+    """What is said, and what comes of it."""
+
+    claims: tuple[Claim, ...]
+    lead: str
+    support: str = ""
+    """Experts, one letter each."""
+    out: dict[str, str] = field(default_factory=dict)
+    challenges: tuple[Challenge, ...] = ()
+    notes: tuple[str, ...] = ()
+    conflict: str = ""
+    contenders: str = ""
 
 
-def test_claimed_relevance_comes_before_confidence() -> None:
-    assert lead(claim("a", "medium", 0.9), claim("b", "high", 0.3)) == "b"
+LEAVES = "it leaves its part to {}, and nobody calls for it"
+WATCHES = "it claims low relevance, and only watches"
+NOT_THEIRS = "It is not theirs."
+WEAK = "b's challenge of a (exclude) does not hold: a claims more relevance or confidence, and nobody seconds it"
+HIGH_A, HIGH_B, HALF_B = claim("a", "high", 0.9), claim("b", "high", 0.9), claim("b", "medium", 0.5)
+TOP_A, HALF_C, HALF_D = claim("a", "high", 1), claim("c", "medium", 0.5), claim("d", "medium", 0.5)
+EQUAL = tuple(claim(x, "high", 0.8) for x in "abc")
+OUT_A = objection("b", "a", "exclude")
+DIFFER = objection("b", "d", "exclude"), objection("c", "d", "support")
+RULES = {
+    "claimed relevance comes before confidence": Rule((claim("a", "medium", 0.9), claim("b", "high", 0.3)), "b", "a"),
+    "ties go by priority": Rule(
+        (claim("c", "high", 0.705), claim("b", "high", 0.7), claim("d", "high", 0.2)), "b", "cd",
+        notes=("tie: b, c are equally confident (0.70); priority decides for b",),
+    ),
+    "of the whole task: the other leads": Rule(
+        (claim("a", "high", 0.9, defers_to=("b",)), claim("b", "high", 0.5)), "b", out={"a": LEAVES.format("b")}
+    ),
+    "to each other, over different topics": Rule(
+        (claim("a", "high", 0.6, defers_to=("b",), topics={"b": "code"}),
+         claim("b", "high", 0.8, defers_to=("a",), topics={"a": "structure"})), "b", "a",
+    ),
+    "of a part: nobody calls for it": Rule(
+        (claim("a", "high"), claim("b", "medium", defers_to=("a",), topics={"a": "all of it"})), "a",
+        out={"b": LEAVES.format("a")},
+    ),
+    "a concession moves on": Rule(
+        (HIGH_A, HALF_B, claim("c", "low", 0.3), claim("d", "medium", 0.8)), "c", "abd",
+        challenges=(objection("a", "b", "lead"), objection("b", "c", "lead")),
+    ),
+    "support bars from the lead": Rule(EQUAL[:2], "b", "a", challenges=(objection("b", "a", "support"),)),
+    "exclude, with the challenger's reason": Rule(
+        (claim("a", "medium", 0.6), HALF_B, claim("c", "high", 0.7)), "c", "b", {"a": "This is code."},
+        (objection("b", "a", "exclude", "This is code."),),
+    ),
+    "collaborate keeps both": Rule(
+        (HIGH_A, claim("b", "medium", 0.5, defers_to=("a",))), "a", "b",
+        challenges=(objection("a", "b", "collaborate"),),
+    ),
+    "one that claims less is not heard": Rule(
+        (claim("a", "high", 0.5), claim("b", "medium", 0.9)), "a", "b", challenges=(OUT_A,), notes=(WEAK,)
+    ),
+    "an equal one is": Rule((HIGH_A, HIGH_B), "b", "", {"a": NOT_THEIRS}, (OUT_A,)),
+    "two that say the same are": Rule(
+        (HIGH_A, HALF_B, claim("c", "low", 0.4)), "b", "", {"a": NOT_THEIRS, "c": WATCHES},
+        (OUT_A, objection("c", "a", "exclude")),
+    ),
+    "of two that differ the stronger counts": Rule(
+        (TOP_A, HIGH_B, HALF_C, HALF_D), "a", "bc", {"d": NOT_THEIRS}, DIFFER
+    ),
+    "and between equals the milder": Rule((TOP_A, HALF_B, HALF_C, HALF_D), "a", "dbc", challenges=DIFFER),
+    "equals push each other out": Rule(
+        EQUAL[:2], "a", "b", challenges=(objection("a", "b", "exclude"), objection("b", "a", "support")),
+        notes=("tie: a, b are equally confident (0.80); priority decides for a",),
+        conflict="a and b challenge each other's part with equal standing", contenders="ab",
+    ),
+    "equals name different leads": Rule(
+        (*EQUAL[:2], HALF_C, claim("d", "medium", 0.4)), "c", "abd",
+        challenges=(objection("a", "c", "lead"), objection("b", "d", "lead")),
+        notes=("tie: c, d are equally confident (0.80); priority decides for c",),
+        conflict="challengers of equal standing propose different leads: c and d", contenders="cd",
+    ),
+    "everybody is pushed out": Rule(
+        EQUAL, "a", "bc",
+        challenges=(objection("a", "b", "support"), objection("b", "c", "support"), objection("c", "a", "exclude")),
+        conflict="everybody who claimed is challenged out of the lead", contenders="abc",
+    ),
+    "support: whom the lead requires, then by confidence": Rule(
+        (claim("a", "high", 0.9, requires=("f",)), HALF_B, claim("c", "medium", 0.6), claim("d", "high", 0.1)), "a",
+        "fdc", {"b": "there are 3 supporting roles at most, and others are called for first"},
+    ),
+    "low: 0.3 - Observe only": Rule((claim("a", "high"), claim("b", "low")), "a", out={"b": WATCHES}),
+    "unless it is required": Rule((claim("a", "high", requires=("b",)), claim("b", "low")), "a", "b"),
+}  # fmt: skip
 
 
-def test_ties_go_by_priority_and_it_is_said() -> None:
-    r = settle(claim("c", "high", 0.705), claim("b", "high", 0.7), claim("d", "high", 0.2))
-    assert r.lead.agent_id == "b" and not r.conflict
-    assert r.notes == ("tie: b, c are equally confident (0.70); priority decides for b",)
+@pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+def test_what_claims_and_challenges_come_to(rule: Rule) -> None:
+    r = settle(*rule.claims, challenges=rule.challenges)
+    found = Rule(
+        rule.claims, r.lead.agent_id, "".join(a.agent_id for a in r.support), out(r), rule.challenges, r.notes,
+        r.conflict, "".join(r.contenders),
+    )  # fmt: skip
+    assert found == rule
 
 
 def test_a_tie_is_a_variance_not_above_the_threshold() -> None:
@@ -80,24 +161,17 @@ def test_nobody_is_made_to_lead_who_did_not_claim() -> None:
     with pytest.raises(ValueError, match="got 0"):
         settle()
     candidates = (Candidate(expert="a", relevance=1, confidence=0.99),)
-    assert lead(claim("b", "low", 0.1), candidates=candidates) == "b"
+    assert settle(claim("b", "low", 0.1), candidates=candidates).lead.agent_id == "b"
 
 
-# ---------------------------------------------------------------- deferrals
-
-
-def test_deferring_the_whole_task_leaves_the_lead_to_the_other() -> None:
-    r = settle(claim("a", "high", 0.9, defers_to=("b",)), claim("b", "high", 0.5))
-    assert r.lead.agent_id == "b" and r.rationale == "a left the task to b"
-
-
-def test_mutual_deferral_over_different_topics_is_normal() -> None:
+def test_a_part_is_what_another_leaves_or_asks_of_it_else_what_it_claims() -> None:
     r = settle(
-        claim("a", "high", 0.6, defers_to=("b",), topics={"b": "code"}),
-        claim("b", "high", 0.8, defers_to=("a",), topics={"a": "structure"}),
-    )
-    assert r.lead.agent_id == "b" and not r.notes and not r.conflict
-    assert [(x.agent_id, x.responsibility) for x in r.support] == [("a", "structure")]
+        claim("a", "high", 0.9, defers_to=("b",), topics={"b": "the structure", "f": "the data"}, requires=("f",)),
+        claim("b", "medium"), claim("c", "medium", 0.1),
+    )  # fmt: skip
+    assert {x.agent_id: x.responsibility for x in (r.lead, *r.support)} == {
+        "a": "a should lead.", "f": "the data", "b": "the structure", "c": "c should lead.",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("topic", ["", "caching"])
@@ -111,137 +185,14 @@ def test_a_circle_over_one_topic_is_ended_by_relevance_and_said_so(topic: str) -
     assert r.notes == (f"deferrals {over} go round in a circle (a -> b -> c -> a): ended by relevance, b has it",)
 
 
-def test_one_that_leaves_its_part_and_that_nobody_calls_for_is_left_out() -> None:
-    r = settle(claim("a", "high"), claim("b", "medium", defers_to=("a",), topics={"a": "all of it"}))
-    assert out(r) == {"b": "it leaves its part to a, and nobody calls for it"}
-
-
-# ---------------------------------------------------------------- challenges
-
-
-def test_a_concession_moves_on() -> None:
-    challenges = [objection("a", "b", "lead"), objection("b", "c", "lead")]
-    r = settle(
-        claim("a", "high", 0.9), claim("b", "medium", 0.5), claim("c", "low", 0.3), claim("d", "medium", 0.8),
-        challenges=challenges,
-    )  # fmt: skip
-    assert r.lead.agent_id == "c"
-
-
-def test_support_bars_from_the_lead_and_keeps_for_support() -> None:
-    r = settle(claim("a", "high", 0.8), claim("b", "high", 0.8), challenges=[objection("b", "a", "support")])
-    assert r.lead.agent_id == "b" and support(r) == ["a"]
-
-
-def test_exclude_leaves_out_with_the_challengers_reason() -> None:
-    r = settle(
-        claim("a", "medium", 0.6), claim("b", "medium", 0.5), claim("c", "high", 0.7),
-        challenges=[objection("b", "a", "exclude", "This is code, not architecture.")],
-    )  # fmt: skip
-    assert r.lead.agent_id == "c" and out(r) == {"a": "This is code, not architecture."} and support(r) == ["b"]
-
-
-def test_collaborate_keeps_both() -> None:
-    """Else b, who leaves its part to the lead, would be left out."""
-    claims = (claim("a", "high", 0.9), claim("b", "medium", 0.5, defers_to=("a",)))
-    assert support(settle(*claims)) == []
-    assert support(settle(*claims, challenges=[objection("a", "b", "collaborate")])) == ["b"]
-
-
-def test_a_challenge_by_one_that_claims_less_does_not_hold() -> None:
-    r = settle(claim("a", "high", 0.5), claim("b", "medium", 0.9), challenges=[objection("b", "a", "exclude")])
-    assert r.lead.agent_id == "a" and "b's challenge of a (exclude) does not hold" in r.notes[0]
-
-
-def test_the_one_that_stands_highest_gives_way_only_to_an_equal() -> None:
-    def challenged(confidence: float) -> str:
-        return lead(
-            claim("a", "high", 0.9), claim("b", "high", confidence), challenges=[objection("b", "a", "exclude")]
-        )
-
-    assert challenged(0.6) == "a" and challenged(0.9) == "b"
-
-
-def test_two_that_say_the_same_are_heard() -> None:
-    r = settle(
-        claim("a", "high", 0.9), claim("b", "medium", 0.5), claim("c", "low", 0.4),
-        challenges=[objection("b", "a", "exclude"), objection("c", "a", "exclude")],
-    )  # fmt: skip
-    assert r.lead.agent_id == "b" and "a" in out(r)
-
-
-def test_of_two_that_differ_the_stronger_counts_and_between_equals_the_milder() -> None:
-    weak = [objection("b", "d", "exclude"), objection("c", "d", "support")]
-    r = settle(claim("a", "high", 1), claim("b", "high", 0.9), claim("c", "medium", 0.5), claim("d", "medium", 0.5),
-               challenges=weak)  # fmt: skip
-    assert "d" in out(r)
-    r = settle(claim("a", "high", 1), claim("b", "medium", 0.5), claim("c", "medium", 0.5), claim("d", "medium", 0.5),
-               challenges=weak)  # fmt: skip
-    assert "d" in support(r)
-
-
-# ---------------------------------------------------------------- conflicts
-
-
-def test_equals_that_push_each_other_out_are_a_conflict() -> None:
-    challenges = [objection("a", "b", "exclude"), objection("b", "a", "support")]
-    r = settle(claim("a", "high", 0.8), claim("b", "high", 0.8), challenges=challenges)
-    assert r.conflict == "a and b challenge each other's part with equal standing"
-    assert r.contenders == ("a", "b") and r.lead.agent_id == "a", "the default: by priority"
-
-
-def test_equal_challengers_that_name_different_leads_are_a_conflict() -> None:
-    challenges = [objection("a", "c", "lead"), objection("b", "d", "lead")]
-    r = settle(
-        claim("a", "high", 0.8), claim("b", "high", 0.8), claim("c", "medium", 0.5), claim("d", "medium", 0.4),
-        challenges=challenges,
-    )  # fmt: skip
-    assert r.conflict == "challengers of equal standing propose different leads: c and d"
-    assert r.contenders == ("c", "d") and r.lead.agent_id == "c"
-
-
-def test_everybody_pushed_out_of_the_lead_is_a_conflict() -> None:
-    challenges = [objection("a", "b", "support"), objection("b", "c", "support"), objection("c", "a", "exclude")]
-    r = settle(claim("a", "high", 0.8), claim("b", "high", 0.8), claim("c", "high", 0.8), challenges=challenges)
-    assert r.conflict == "everybody who claimed is challenged out of the lead" and r.lead.agent_id == "a"
-
-
-# ---------------------------------------------------------------- support and exclusion
-
-
-def test_support_is_whom_the_lead_requires_then_by_confidence() -> None:
-    r = settle(
-        claim("a", "high", 0.9, requires=("f",), topics={"f": "the data"}), claim("b", "medium", 0.5),
-        claim("c", "medium", 0.6), claim("d", "high", 0.1),
-    )  # fmt: skip
-    assert [(x.agent_id, x.responsibility) for x in r.support] == [
-        ("f", "the data"), ("d", "d should lead."), ("c", "c should lead."),
-    ]  # fmt: skip
-    assert list(out(r)) == ["b"] and "3 supporting roles at most" in out(r)["b"]
-
-
-def test_whom_another_requires_comes_before_those_that_only_claim() -> None:
-    r = settle(
-        claim("a", "high", 0.9), claim("b", "medium", 0.8), claim("c", "medium", 0.3),
-        claim("d", "medium", 0.7, requires=("c",)), most_support=1,
-    )  # fmt: skip
-    assert support(r) == ["c"]
-
-
-def test_low_relevance_only_watches() -> None:
-    """low: 0.3 - Observe only"""
-    r = settle(claim("a", "high"), claim("b", "low"))
-    assert support(r) == [] and out(r) == {"b": "it claims low relevance, and only watches"}
-    assert support(settle(claim("a", "high", requires=("b",)), claim("b", "low"))) == ["b"], "unless it is required"
-
-
 def test_everybody_has_exactly_one_part() -> None:
+    """And whom another requires comes before those that only claim."""
     candidates = tuple(Candidate(expert=x, relevance=0.5, confidence=0.5) for x in "abef")
     r = settle(
-        claim("a"), claim("b", "medium"), claim("c", "low"), passed={"e": "Not mine."}, silent=("f",),
-        candidates=candidates,
+        claim("a"), claim("b", "medium", 0.8), claim("c", "medium", 0.3), claim("d", "medium", 0.7, requires=("c",)),
+        passed={"e": "Not mine."}, silent=("f",), candidates=candidates, most_support=1,
     )  # fmt: skip
-    assert sorted([r.lead.agent_id, *support(r), *out(r)]) == list("abcef")
+    assert (r.lead.agent_id, [a.agent_id for a in r.support]) == ("a", ["c"]) and sorted(out(r)) == list("bdef")
     assert out(r)["e"] == "Not mine." and out(r)["f"] == "it did not speak in time"
 
 
@@ -253,7 +204,7 @@ def test_who_spoke_first_does_not_matter() -> None:
     challenges = [objection("a", "d", "exclude"), objection("b", "d", "support"), objection("c", "d", "collaborate")]
     found = [settle(*some, challenges=others) for some in permutations(claims) for others in permutations(challenges)]
     assert all(r == found[0] for r in found)
-    assert found[0].lead.agent_id == "a" and "d" in support(found[0]), "by priority; between equals the mildest"
+    assert found[0].lead.agent_id == "a" and "d" in [a.agent_id for a in found[0].support], "the mildest of equals"
 
 
 # ---------------------------------------------------------------- whether challenges are needed

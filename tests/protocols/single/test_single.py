@@ -6,14 +6,11 @@ import pytest
 
 from parley.client.protocols import show_of
 from parley.client.view.fold import of_result
-from parley.coordinator.admission import admit
-from parley.coordinator.machine import Inadmissible
 from parley.schemas.protocols.single import Answer
-from parley.schemas.session import Document, OpenSession
+from parley.schemas.session import Document
 from parley.schemas.stops import STOPS
 from parley.schemas.text import Citation
-from tests.client import shown
-from tests.protocols.single.worlds import ABSTAINS, SAYS, SINGLE, Play
+from tests.protocols.single.worlds import ABSTAINS, SAYS, Play
 
 
 def test_one_answer_is_no_agreement_and_says_that_nobody_checked_it() -> None:
@@ -33,13 +30,6 @@ def test_who_abstains_leaves_the_question_open_with_what_bears_on_it() -> None:
     play.reply("answerer", ABSTAINS)
     assert (play.result.stop.reason, play.result.outcome["answer"]) == ("unanswered", "")
     assert play.result.stop.certificate["answers"] == 0 and show_of("single").alone(play.result) == {}
-
-
-def test_an_answer_is_told_on_one_line_with_how_sure_it_is() -> None:
-    for reply, first in ((SAYS, "  Answerer (0.80): "), (ABSTAINS, "  Answerer, has nothing to go on")):
-        play = Play()
-        play.reply("answerer", reply)
-        assert shown.posts(play.posts("answer"), protocol="single")[0].startswith(first)
 
 
 def test_a_seat_that_never_answers_fails_the_session() -> None:
@@ -62,8 +52,3 @@ def test_a_quotation_stands_in_its_document_or_is_asked_again(document: str, quo
     cited = (Citation(document=document, quote=quote),)
     play.reply("answerer", Answer(answer="Tape", reasoning="r", confidence=0.5, citations=cited))
     assert why in play.ask("answerer").error
-
-
-def test_it_needs_its_seat() -> None:
-    with pytest.raises(Inadmissible, match="1 needed, 0 alive; start one: parley agent answerer"):
-        admit(SINGLE, OpenSession(question="?", protocol="single"), (), 7, "client")

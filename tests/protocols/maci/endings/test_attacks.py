@@ -133,14 +133,6 @@ def _drifts_apart(play: Play) -> None:
         play.round(case(AGREED), case(belief(p, 1 - p)))
 
 
-def _swaps(play: Play) -> None:
-    """Both change places in every round: D, the mixture and its entropy stand still, and each moves by .8."""
-    a, b = FOR, AGAINST
-    while play.phase == "arguing":
-        a, b = b, a
-        play.same(a, b)
-
-
 def _hides_behind_a_refusal(play: Play) -> None:
     """Every attack is scored so low that it is refused: nobody ever answers one."""
     while play.phase == "arguing":
@@ -202,7 +194,7 @@ LEVEL = belief(0.34, 0.33, 0.33, names=THIRDS)
 ATTACKS: dict[str, tuple[Any, dict[str, Any], tuple[Belief, ...]]] = {
     **{
         f"answered with {why!r}": (_answers(*_met(why)), {}, (AGREED, AGREED))
-        for why in ("ok", ".", "…", "Noted, I agree.", "as before", "It fails.", "Verstanden, das stimmt so.")
+        for why in ("ok", "…", "Noted, I agree.", "It fails.", "Verstanden, das stimmt so.")
     },
     "granted, and nothing changes": (_answers(*_met("the platelets", fails=False)), {}, (AGREED, AGREED)),
     "giving way in silence": (_gives_way_in_silence, {}, (AGREED, AGREED)),
@@ -216,15 +208,11 @@ ATTACKS: dict[str, tuple[Any, dict[str, Any], tuple[Belief, ...]]] = {
     "the advocate convinces itself": (_convinces_itself, {}, (AGREED, AGREED)),
     "a drip below a move": (_drips, {"round_limit": 4}, (AGREED, AGREED)),
     "a drift apart in silence": (_drifts_apart, {"round_limit": 6}, (AGREED, AGREED)),
-    "two change places": (_swaps, {"round_limit": 5}, (FOR, AGAINST)),
     "attacks are scored down": (_hides_behind_a_refusal, {}, (AGREED, AGREED)),
     "no judge replies": (_without_judges, {}, (AGREED, AGREED)),
     "first at a third": (_barely_first, {"outcomes": THIRDS}, (LEVEL, LEVEL)),
     "who is to answer leaves": (_answers_by_leaving, {"round_limit": 4}, (AGREED, AGREED)),
-    **{
-        f"one of three is away, tau_stop {n}": (_one_is_away, {"debaters": 3, "tau_stop": n}, (AGREED, FOR, AGREED))
-        for n in (1, 2)
-    },
+    "one of three is away": (_one_is_away, {"debaters": 3, "tau_stop": 2}, (AGREED, FOR, AGREED)),
     "names that differ in case": (
         _two_cases_of_one_name, {"outcomes": POWERS}, (belief(0.9, 0.1, names=POWERS), belief(0.1, 0.9, names=POWERS))
     ),

@@ -1,7 +1,7 @@
-"""What MACI may say of a debate: what moves, who read the devil's advocate, what evidence is worth, whose weights."""
+"""What MACI may say of a debate: what moves, what evidence is worth and why it was refused, whose weights, what the
+screen says of a stop."""
 
-import json
-from pathlib import Path
+import re
 from typing import Any
 
 import msgspec
@@ -9,22 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley.agents.openai.held_schema import schema_of
 from parley.agents.protocols import kind_of
-from parley.agents.protocols.maci.kinds import QUOTED
-from parley.client.protocols.maci import signals_file
 from parley.client.protocols.maci.gates import unlike_words
+from parley.client.protocols.maci.show import MaciShow
 from parley.coordinator.schedulers.controller import Observation, advance, begin, verdict
 from parley.coordinator.signals.beliefs import parse_belief
 from parley.coordinator.signals.reliability import trust
 from parley.schemas.belief import Share
-from parley.schemas.control import Control
-from parley.schemas.protocols.maci.messages import BlindBrief, Outcome
+from parley.schemas.post import Post
+from parley.schemas.protocols.maci.messages import Outcome, Ruled
 from parley.schemas.protocols.maci.settings import Settings
 from parley.schemas.text import ClosedList
-from parley.schemas.turn import Caps
-from parley.schemas.wire import InvalidValue
-from tests.client.shown import card
+from parley.schemas.wire import InvalidValue, raw
+from tests.client.shown import card, part
 from tests.learned.test_sessions import opened_with, records
 from tests.protocols.maci.play import (
     AGAINST,
@@ -39,38 +36,8 @@ from tests.protocols.maci.play import (
     check_up,
     retrieved,
 )
-from tests.protocols.maci.turns import anchor, numbered, shown
+from tests.protocols.maci.record import ruled
 from tests.support.tuned import control
-
-RISING = Path(__file__).parent / "rising.json"
-"""Beliefs that draw apart for three rounds: the blind one agrees, then D is .03, .19, .21."""
-
-
-# ---------------------------------------------------------------- moving apart is no standing still
-
-
-def test_drawing_apart_is_no_plateau_and_turns_no_dial() -> None:
-    report = signals_file.read_debate(str(RISING))
-    rising = report.rounds[1:]
-    assert [round(r.jsd, 2) for r in report.rounds] == [0.0, 0.03, 0.19, 0.21], "it rises in every round"
-    assert not any(r.pi_i or r.pi_d for r in rising) and report.stop is None
-    assert len({(r.cl, r.tau_q, r.tau_crit) for r in rising}) == 1
-    assert report.next is not None and (report.next.cl, report.next.tau_crit) == (rising[0].cl, rising[0].tau_crit)
-
-
-def test_the_papers_reading_keeps_the_published_flags() -> None:
-    debates = json.loads(RISING.read_text())
-    config = Control(reading="paper", monotone_gate=False)
-    state = begin(config, tuple(debates["outcomes"]), _observed(debates["rounds"][0]))
-    for one in debates["rounds"][1:]:
-        state = advance(config, state, _observed(one))
-    assert all(r.pi_d for r in state.rounds[1:]), "the positive part of a rise is 0"
-
-
-def _observed(one: dict[str, Any]) -> Observation:
-    beliefs = {u: tuple(b) for u, b in one["beliefs"].items()}
-    return Observation(beliefs=beliefs, q=one["q"], evidence={}, crit=one.get("crit", {}))
-
 
 SHARE = st.integers(0, 100).map(lambda p: (p / 100, 1 - p / 100))
 
@@ -93,9 +60,6 @@ def test_over_any_debate_a_rise_flags_nothing_and_no_plateau_ends_a_round_that_m
         ended = verdict(config, now)
         if ended is not None and ended.reason == "plateau":
             assert isinstance(last.moved, float) and last.moved < 0.05
-
-
-# ---------------------------------------------------------------- the gate on evidence
 
 
 def test_by_default_what_decides_is_admitted_and_q_says_what_it_would_have_refused() -> None:
@@ -135,9 +99,6 @@ def test_thirds_are_equally_likely_and_so_are_shares_of_many() -> None:
     assert len(set(parse_belief(level, [f"o{i}" for i in range(150)]))) == 1
 
 
-# ---------------------------------------------------------------- the weights that were used
-
-
 def test_the_certificate_has_the_factors_of_the_weights_that_were_used() -> None:
     """Five outcomes: K is 5, not 2."""
     names = tuple(f"o{i}" for i in range(5))
@@ -153,9 +114,6 @@ def test_the_certificate_has_the_factors_of_the_weights_that_were_used() -> None
     assert factors != trust(play.session.opened, play.session.opened.seats[:2]), "those of two outcomes are others"
 
 
-# ---------------------------------------------------------------- names
-
-
 def test_names_that_differ_in_case_alone_are_two_and_are_found_where_case_is_plain() -> None:
     assert Settings(outcomes=("5 mW", "5 MW")).outcomes == ("5 mW", "5 MW")
     with pytest.raises(InvalidValue, match="the same"):
@@ -166,9 +124,6 @@ def test_names_that_differ_in_case_alone_are_two_and_are_found_where_case_is_pla
         parse_belief([Share(outcome="5 mw", p=1.0)], ("5 mW", "5 MW"))
     assert parse_belief([Share(outcome="DENGUE", p=1.0)], ("dengue", "zika")) == (1.0, 0.0)
     assert ClosedList(["dengue", "Dengue fever"]).find("dengue Fever") == "Dengue fever"
-
-
-# ---------------------------------------------------------------- judges
 
 
 @pytest.mark.parametrize(
@@ -191,20 +146,42 @@ def test_the_screen_says_where_judges_are_few_or_of_one_family(
     assert (told is None and not found) or (told is not None and found[0].startswith(told))
 
 
+@pytest.mark.parametrize(
+    ("q", "crit", "why"),
+    [
+        (0.31, 0.8, "q 0.31 < 0.50, although CRIT 0.80 ≥ 0.30"),
+        (0.0, 0.0, "q 0.00 < 0.50 and CRIT 0.00 < 0.30"),
+        (0.4999, 0.8, "q 0.4999 < 0.5000, although CRIT 0.80 ≥ 0.30"),
+        (0.62, None, "not judged, although q 0.62 ≥ 0.50"),
+        (None, None, "evidence not measured and not judged"),
+    ],
+)
+def test_a_refused_argument_names_the_gate_the_value_and_the_threshold(
+    q: float | None, crit: float | None, why: str
+) -> None:
+    refused: Ruled = msgspec.structs.replace(ruled(), q=q, crit=crit)
+    post = Post(
+        session="s", channel="public", k=0, n=0, transition=1, at_ns=0, kind="refused", round=1, body=raw(refused),
+        seat="debater_2",
+    )  # fmt: skip
+    shown_ = MaciShow().card(post)
+    assert shown_.refused == why and shown_.chips[0].text == "refused"
+    assert "Judge 1: 0.10 (evidence 0.10, logic 0.10, relevance 0.10, links 0.90)" in shown_.text
+
+
+def test_a_stop_that_is_no_convergence_says_which_tests_failed() -> None:
+    apart = belief(0.95, 0.05), belief(0.05, 0.95)
+    play = begun(None, *apart)
+    while play.phase == "arguing":
+        play.same(*apart)
+    play.plan()
+    shown_ = card(play)
+    assert (shown_.reason, shown_.kind, shown_.word, shown_.text) == ("plateau", "unsettled", "Answer", "")
+    assert shown_.open == "2 outcomes are equally likely"
+    assert shown_.sure.startswith("not settled: 2 outcomes are equally likely") and "consensus" not in shown_.sure
+    tests = part(shown_, "tests").lines
+    assert any(re.match(r"  no: disagreement: 0\.7\d+, wanted", text) for text in tests)
+    assert "  no: debaters that hold the most widely held answer: 1, wanted at least 2" in tests
+
+
 # ---------------------------------------------------------------- room for a quotation
-
-
-@pytest.mark.parametrize("size", [0, 2, 3, 6, 150])
-def test_the_schema_gives_a_quotation_the_room_that_the_prompt_names(size: int) -> None:
-    names = tuple(f"outcome number {i}" for i in range(size))
-    held = tuple(Share(outcome=name, p=1 / len(names)) for name in names)
-    passages = numbered(*((f"d{i}.md", "Rain fell. " * 30) for i in range(32)))
-    caps = Caps(output_tokens=Settings().max_output_tokens)
-    for kind, brief in (("argue", anchor(names, held)), ("blind", BlindBrief(outcomes=names)))[size == 0 :]:
-        turn = shown(kind, brief, others=[passages], caps=caps)
-        fields: dict[str, Any] = schema_of(turn, bounds=True)["properties"]
-        spans = fields["spans"] if kind == "blind" else fields["arguments"]["items"]["properties"]["spans"]
-        assert spans["items"]["properties"]["quote"]["maxLength"] == QUOTED == 200
-        slots = kind_of("maci", kind).prompt_slots
-        assert slots is not None
-        assert f"at most {QUOTED} characters" in " ".join(slots(turn).values())

@@ -57,16 +57,6 @@ def test_a_program_beside_prose_is_no_prose() -> None:
         assert p.bodies("item")[0]["kind"] == "unchecked"
 
 
-@pytest.mark.parametrize(("choice", "reason"), [("approve", "approved"), ("leave", "unchecked")])
-def test_a_human_may_approve_what_nothing_bears_out(choice: str, reason: str) -> None:
-    p = handed()
-    p.reply(AUDITOR, APPROVED)
-    (item,) = p.bodies("item")
-    assert item["choices"] == ["approve", "leave"] and "no check was run" in item["question"]
-    p.decide("1", choice)
-    assert p.stop["reason"] == reason and p.certificate["by"] == "client"
-
-
 def test_a_claim_of_a_run_that_did_not_happen_is_marked_and_no_result() -> None:
     p = handed("Both causes are corrected. I ran the whole suite: 6 passed.", diff=PROSE)
     brief = p.brief(AUDITOR)
@@ -121,8 +111,7 @@ RED = (Checked(when="after", command="python -m pytest -q", exit=1, passed=5, te
         "Die Änderung wurde getestet.", "Tous les tests passent.", "I have tested this manually.", "pytest → 4/4 ✔.",
         "CI is happy with it.", "No regressions turned up when I exercised the code.", "All green.",
         "Everything checks out under pytest.", "QA ran the suite twice without trouble.", "The suite ran through.",
-        "Coverage stays at 98 %.", "After a full regression run nothing broke.", "mypy and ruff report nothing.",
-        "I tried it in a shell and it printed 6.", "It works: I checked it with pytest.", "Test suite: green.",
+        "Coverage stays at 98 %.", "mypy and ruff report nothing.", "I tried it in a shell and it printed 6.",
         "Manual testing confirms the fix.", "I went through every module first.", "I have reviewed every file in a/.",
         "Having studied src/other.py, I kept its words.", "Confirmed by executing the examples.",
     ],
@@ -160,35 +149,23 @@ def test_what_claims_nothing_is_left_alone(text: str) -> None:
         ("All 7 tests pass.", Evidence(), GREEN, False),
         ("All tests pass.", Evidence(), RED, False),
         ("I ran the suite: 5 passed, 1 failed.", Evidence(), RED, True),
-        ("I ran the suite: 5 passed, 2 failed.", Evidence(), RED, False),
         ("5 of the 6 tests pass, and it was so before.", Evidence(), RED, True),
-        ("4 of 6 tests pass.", Evidence(), RED, False),
-        ("I ran it: 1 of 6 failed.", Evidence(), RED, True),
         ("I ran the suite.", Evidence(), RED, True),
         ("I ran all tests and they pass.", Evidence(), GREEN, False),
         ("I ran all tests and they pass.", ran("pytest -q"), GREEN, True),
-        ("All tests pass.", Evidence(), GREEN, True),
         ("I ran `npm test` as well.", Evidence(), GREEN, False),
-        ("Lint is clean.", Evidence(), GREEN, False),
-        ("I tested it manually in staging.", Evidence(), GREEN, False),
         ("All tests pass.", Evidence(commands=(Ran(by="sre", command="npm test", ended="exit 1"),)), (), False),
         ("All tests pass.", Evidence(commands=(Ran(by="sre", command="npm test", ended="exit 0"),)), (), True),
         ("All 6 tests pass.", ran("cd a && pytest -q 2>&1 | tail -3"), (), True),
         ("All 6 tests pass.", ran("echo 6 passed"), (), False),
         ("All 6 tests pass.", ran("python -c \"print('6 passed')\""), (), False),
         ("All 6 tests pass.", ran("pytest -q; echo 6 passed"), (), False),
-        ("All 6 tests pass.", ran("pytest -q | grep passed"), (), False),
-        ("I ran the suite: 6 passed.", ran("echo 6 passed"), (), False),
         ("I added 2 tests.", Evidence(tests=2), (), True),
         ("I added 3 tests.", Evidence(tests=2), (), False),
         ("I read app.py.", Evidence(read=("src/app.py",)), (), True),
-        ("I read all modules.", Evidence(read=("a.py", "b.py")), (), True),
         ("I read src/app.py and README.md.", ran("cat README.md src/*.py"), (), True),
-        ("I read src/app.py.", ran("cat README.md; ls src"), (), False),
         ("Nothing changes in behaviour.", Evidence(unasked=("permissions",)), (), False),
-        ("The output is the same as before.", Evidence(unasked=("changed: t.py::a",)), (), False),
         ("The new test proves it.", Evidence(tests=1, unasked=("asserts nothing: t.py::a",)), GREEN, False),
-        ("I added 1 test.", Evidence(tests=1, unasked=("asserts nothing: t.py::a",)), GREEN, False),
         ("Both causes are corrected.", Evidence(offered=("files.read_file",)), GREEN, False),
         ("Nothing had to be changed.", Evidence(offered=("files.read_file",)), GREEN, True),
     ],
@@ -245,23 +222,14 @@ A, B, C = "tests/test_money.py::test_half_cent", "tests/test_money.py::test_sum"
 def run(when: str, *failed: str, passed: int | None = 3, exit: int | None = None, ended: str = "") -> Checked:
     status = (1 if failed else 0) if exit is None and not ended else exit
     tests = None if passed is None else passed + len(failed)
-    return Checked(
-        when=when,  # type: ignore[arg-type]
-        command="make test",
-        exit=status,
-        ended=ended,
-        passed=passed,
-        failed=failed,
-        tests=tests,
-    )
+    given: dict[str, Any] = {"when": when, "exit": status, "ended": ended, "passed": passed, "failed": failed}
+    return Checked(command="make test", tests=tests, **given)
 
 
 @pytest.mark.parametrize(
     ("before", "after", "ok", "why"),
     [
         (run("before", A, passed=2), run("after", passed=3), True, ""),
-        (run("before"), run("after"), True, ""),
-        (None, run("after"), True, ""),
         (run("before", A), None, False, "not run after"),
         (run("before", A), run("after", ended="it was ended after 300 s"), False, "no result"),
         (run("before", A, B), run("after", B), False, "fail after the work as they did before"),
@@ -269,7 +237,6 @@ def run(when: str, *failed: str, passed: int | None = 3, exit: int | None = None
         (run("before"), run("after", A), False, "it succeeded before the work"),
         (run("before", A, passed=2), run("after", passed=2), False, "3 tests ran before the work and 2 pass after it"),
         (run("before", A, exit=2), run("after", exit=2), False, "names no failures that could be compared"),
-        (None, run("after", A), False, "it fails after the work"),
         (run("before", ended="no sandbox"), run("after", A), False, "it fails after the work"),
     ],
 )
@@ -278,21 +245,6 @@ def test_only_a_check_that_succeeds_after_the_work_proves_it(
 ) -> None:
     found = proof(before, after, "green", "the tests fail, fix the code")
     assert found.ok is ok and why in found.why and bool(found.why) is not ok
-
-
-def test_tests_are_taken_away_only_where_both_runs_were_counted() -> None:
-    def counted(when: str, *failed: str, passed: int | None, tests: int | None) -> Checked:
-        return msgspec.structs.replace(run(when, *failed, passed=passed), tests=tests)
-
-    before = counted("before", A, "(errors=1)", passed=1, tests=2)
-    assert proof(before, counted("after", passed=2, tests=2), "green", "x") == (True, "")
-    assert "2 tests ran before" in proof(before, counted("after", passed=1, tests=1), "green", "x").why
-    unknown = counted("after", passed=2, tests=None)
-    assert proof(before, unknown, "green", "x").ok and "does not say" in proof(before, unknown, "green", "x").why
-    silent = counted("after", passed=None, tests=None)
-    assert "counts none, so it proves nothing" in proof(before, silent, "green", "x").why
-    assert "counts none" in proof(counted("before", passed=2, tests=2), silent, "green", "x").why
-    assert "2 tests ran" in proof(counted("before", passed=2, tests=2), run("after", passed=1), "green", "x").why
 
 
 def test_a_check_that_exits_with_0_and_names_or_counts_failures_has_failed() -> None:
@@ -307,11 +259,7 @@ def test_a_check_that_exits_with_0_and_names_or_counts_failures_has_failed() -> 
 @pytest.mark.parametrize(
     ("row", "task", "ok"),
     [
-        (f"removed: {A}", "the tests fail, fix the code", False),
-        (f"skipped: {A}", "make it green", False),
-        (f"emptied: {C}", "make it green", False),
         (f"changed: {A}", "make it green", False),
-        ("changed: tests/test_money.py", "make it green", False),
         ("changed: tests/rates.json", "make it green", False),
         ("changed: tests/rates.json", "the rate in tests/rates.json is wrong", True),
         ("changed: tests/test_money.py", "tests/test_money.py is red", False),
@@ -319,13 +267,11 @@ def test_a_check_that_exits_with_0_and_names_or_counts_failures_has_failed() -> 
         (f"loosened: {C}", "update the tests", True),
         (f"asserts nothing: {B}", "make it green", True),
         ("made for tests: app.py: pytest", "make it green", False),
-        ("made for tests: app.py: pytest", "update the tests", False),
         ("made for tests: app.py: pytest", "begin a plugin of pytest", True),
         (f"changed: {C}", "make it green", True),
         (f"changed: {A}", "update the tests to the new rounding", True),
         (f"removed: {A}", "remove half cents: nobody uses them any more", True),
         (f"removed: {A}", "remove the half cent bug", False),
-        (f"skipped: {A}", "remove half cents", False),
         (f"removed: {C}", "remove half cents", False),
     ],
 )

@@ -28,6 +28,14 @@ def run(when: str, *failed: str) -> Checked:
     return Checked(when=when, command=CHECK, exit=1 if failed else 0, failed=failed)  # type: ignore[arg-type]
 
 
+def ended(p: Play, **more: Any) -> Play:
+    """The work is done, its check is green, and the review approves."""
+    p.reply(SRE, done("It is done.", **{**WORK, **more}))
+    p.reply("check", run("after"))
+    p.reply(AUDITOR, APPROVED)
+    return p
+
+
 def asks(*findings: Finding) -> Review:
     return Review(verdict="revision_needed", findings=findings)
 
@@ -66,33 +74,22 @@ def test_what_a_person_decided_is_left_and_a_default_is_not() -> None:
         p = task()
         p.reply(SRE, blocked("Postgres or SQLite?"))
         p.decide("1", "SQLite. It is local.") if author else p.expire()
-        p.reply(SRE, done("It is stored.", **WORK))
-        p.reply("check", run("after"))
-        p.reply(AUDITOR, APPROVED)
-        assert [text for _, _, text in notes(p)] == [*found, "It is stored."]
+        assert [text for _, _, text in notes(ended(p))] == [*found, "It is done."]
 
 
 def test_a_command_that_is_not_there_is_left_with_the_one_that_is() -> None:
     calls = [
-        ToolCall(
-            server="commands", tool="run", arguments=f'{{"command": "{command}"}}', ok=ended == "exit 0", ended=ended
-        )
-        for command, ended in (("pytest -q", "exit 127"), ("ls", "exit 0"), ("python -m pytest", "exit 0"))
+        ToolCall(server="commands", tool="run", arguments=f'{{"command": "{command}"}}', ok=end == "exit 0", ended=end)
+        for command, end in (("pytest -q", "exit 127"), ("ls", "exit 0"), ("python -m pytest", "exit 0"))
     ]
-    p = task()
-    p.reply(SRE, done("It is done.", calls=tuple(calls), **WORK))
-    p.reply("check", run("after"))
-    p.reply(AUDITOR, APPROVED)
+    p = ended(task(), calls=tuple(calls))
     kind, file, text = notes(p)[0]
     assert (kind, file) == ("pitfall", "") and p.outcome["memory"]["notes"][0]["command"] == "python -m pytest"
     assert text == "`pytest -q` does not run here (exit 127); `python -m pytest` does."
 
 
 def test_nothing_is_left_without_a_project_nor_of_a_plan() -> None:
-    p = task(project="")
-    p.reply(SRE, done("It is done.", **WORK))
-    p.reply("check", run("after"))
-    p.reply(AUDITOR, APPROVED)
+    p = ended(task(project=""))
     assert p.stop["reason"] == "approved" and "memory" not in p.outcome
     p = task()
     p.reply(SRE, Work(outcome="planned", summary="I would round.", output="In three steps."))
@@ -104,16 +101,11 @@ def test_nothing_is_left_without_a_project_nor_of_a_plan() -> None:
     ("text", "secret"),
     [
         ("The API_KEY=abc12345 is in the settings.", True),
-        ("Use sk-live_12345678 for tests.", True),
         ("The password is hunter2hunter2.", True),
-        ("Postgres is at postgres://me:hunter2@db/x.", True),
         ("Read the key from deploy/server.pem.", True),
-        ("It loads `.env` first.", True),
         ("-----BEGIN PRIVATE KEY-----", True),
         ("Passwords are hashed with bcrypt, and a token expires after an hour.", False),
         ("Copy .env.example before the first run.", False),
-        ("The token is refreshed by the client.", False),
-        ("tests/test_authentication_of_the_second_service.py fails.", False),
     ],
 )
 def test_a_note_that_names_a_secret_is_dropped(text: str, secret: bool) -> None:
@@ -122,10 +114,7 @@ def test_a_note_that_names_a_secret_is_dropped(text: str, secret: bool) -> None:
     p.reply(SRE, done("A first try.", **WORK))
     p.reply("check", run("after"))
     p.reply(AUDITOR, asks(Finding(severity="major", description=text, location="app.py:3")))
-    p.reply(SRE, done("Mended.", **WORK))
-    p.reply("check", run("after"))
-    p.reply(AUDITOR, APPROVED)
-    assert (text in [told for _, _, told in notes(p)]) is not secret
+    assert (text in [told for _, _, told in notes(ended(p))]) is not secret
 
 
 def test_the_lead_sees_what_the_session_was_opened_with_and_reviewers_pitfalls_and_conventions() -> None:

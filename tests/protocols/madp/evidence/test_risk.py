@@ -1,22 +1,30 @@
-"""What a task may harm sets who reviews it, whatever its size; and a degraded coordination asks, where it matters."""
+"""What a task wants, and how one ends whose result is a text (tests/played/texts.yaml, by the machine alone); and what
+it may harm, which sets who reviews it."""
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from parley.coordinator.protocols.madp.evidence.risk import of_diff, of_task
+from parley.schemas.folders.request_kind import wanted
 from parley.schemas.protocols.madp.messages import Claim
+from parley.schemas.protocols.madp.work import Finding, Review, Work
+from parley.schemas.session import Document
+from parley.schemas.stops import STOPS
+from parley.schemas.tools import ToolCall
 from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, QA, SEC, SRE, Play, artifact, done, spec
 
 SECURITY_TASKS = (
     "secure the orders endpoint with JWT", "add permissions to the export endpoint",
     "add authentication to our billing service endpoints", "add JWT authentication to the orders API",
     "make sure only admins can download reports", "users should have to log in before they see the dashboard",
-    "rotate the API keys of the mail service", "store passwords hashed instead of in plain text",
-    "stop people from guessing PINs by trying them all: rate limit the form", "the upload form accepts untrusted SVGs",
-    "restrict the metrics page to staff", "encrypt the backups before they leave the host",
-    "escape user input in the search, somebody may inject SQL", "let support staff impersonate a customer",
-    "add a sign-in with Google", "the session cookie has no secure flag", "move the database password out of the code",
-    "check that the caller owns the document before it is returned: unauthorized users get 403",
-    "add two-factor codes (2FA) to the account page", "mask the date of birth of patients in the export",
+    "store passwords hashed instead of in plain text", "the upload form accepts untrusted SVGs",
+    "stop people from guessing PINs by trying them all: rate limit the form", "restrict the metrics page to staff",
+    "escape user input in the search, somebody may inject SQL", "the session cookie has no secure flag",
+    "encrypt the backups before they leave the host", "mask the date of birth of patients in the export",
 )  # fmt: skip
 HARMLESS = ("fix typo", "fix typo in the README", "rename the helper function", "make the list sort by name",
             "Improve the performance of our API", "write a test for the parser")  # fmt: skip
@@ -56,15 +64,6 @@ def test_the_diff_is_looked_at_again(path: str, line: str, field: str) -> None:
     assert p.asked()[0] == (guard, "review") and AUDITOR in dict(p.asked())
 
 
-def test_a_lead_of_that_field_needs_no_second_one_and_a_field_without_a_reviewer_is_named() -> None:
-    p = Play(task=SECURITY_TASKS[0]).working(SEC, reviewers=(AUDITOR,))
-    p.reply(SEC, done())
-    assert p.asked() == [(AUDITOR, "review")]
-    p = Play(task="add JWT login", experts=(IMPL, AUDITOR)).working(IMPL, reviewers=(AUDITOR,))
-    p.reply(IMPL, done())
-    assert "it touches identity, and no reviewer of that is running" in p.warnings
-
-
 def away(task: str) -> Play:
     """No helper is there: whoever has the task's words claims it."""
     p = Play(task=task, there=[])
@@ -90,21 +89,8 @@ def test_a_security_task_asks_a_human_while_nobody_can_say_how_sure_its_lead_is(
     assert p.asked() == [(IMPL, "work")]
     p.reply(IMPL, done())
     assert SEC in dict(p.asked()), "the helper is not needed for that"
-
-
-@pytest.mark.parametrize("how", [away, degraded])
-def test_another_task_is_not_held_up_by_it(how: object) -> None:
     p = how("fix typo")  # type: ignore[operator]
-    assert p.asked() == [(IMPL, "work")] and not p.bodies("item")
-
-
-def test_without_a_helper_or_any_word_the_general_expert_waits_for_a_human_too() -> None:
-    p = Play(task=SECURITY_TASKS[0])
-    p.fail("helper")
-    p.expire()
-    assert p.lead == "generalist" and p.bodies("item")[0]["kind"] == "security"
-    p.decide("1", "stop")
-    assert p.stop["reason"] == "rejected"
+    assert p.asked() == [(IMPL, "work")] and not p.bodies("item"), "another task is not held up"
 
 
 @pytest.mark.parametrize(("choice", "reason"), [("approve", "approved"), ("leave", "needs_human")])
@@ -116,3 +102,64 @@ def test_where_the_guard_gives_no_review_a_human_is_asked(choice: str, reason: s
     assert "security-architect had to review what the work touches" in p.bodies("item")[0]["question"]
     p.decide("1", choice)
     assert p.stop["reason"] == reason
+
+
+TASKS: dict[str, dict[str, Any]] = {
+    t["name"]: t for t in yaml.safe_load((Path(__file__).parents[3] / "played" / "texts.yaml").read_text())
+}
+FINDING = Finding(severity="major", description="The steps are in the wrong order.", location="step 2")
+
+
+@pytest.mark.parametrize(
+    ("task", "kind"),
+    [
+        ("The tests fail. Fix the code.", "change"), ("Why does test_rate fail? Fix it.", "change"),
+        ("Review the code and fix what you find", "change"), ("1. Add a retry\n2. Remove the cache", "change"),
+        ("Make rate() shorter", "change"), ("Write a script that reads the plan", "change"),
+        ("Write a record of the decision to docs/adr/0007.md", "change"), ("Bitte behebe den Fehler", "change"),
+        ("The build is red, make the pipeline green again", "change"), ("Can you fix the login?", "change"),
+        ("Write a decision record: which queue?", "text"), ("Draft a threat model of the upload service", "text"),
+        ("Write a plan from a.toml to b.toml", "text"), ("Write a test plan for the API", "text"),
+        ("Rewrite the following error messages: bad input", "text"), ("Create a guide to our code", "text"),
+        ("Summarize this page:\nInstall it.\nAdd the token.", "question"), ("Is the rate 7?", "question"),
+        ("Explain how to fix and rename modules", "question"), ("Plan how we split the monolith", "question"),
+        ("The dashboard is slow.", "statement"),
+    ],
+)  # fmt: skip
+def test_what_a_task_wants(task: str, kind: str) -> None:
+    assert wanted(task) == kind
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_text_is_a_result_and_a_lie_is_none(name: str) -> None:
+    task = TASKS[name]
+    documents = [
+        Document(id=sha256(text.encode()).hexdigest(), name=name, text=text)
+        for name, text in task.get("documents", {}).items()
+    ]
+    settings: dict[str, Any] = {"folder": "f" * 64} if "folder" in task else {}
+    p = Play(settings, task=task["ask"], documents=documents).working(SRE, reviewers=(AUDITOR,))
+    verdicts = list(task.get("reviews", ["approved"]))
+    while asked := p.asked():
+        seat, kind = asked[0]
+        if kind == "work":
+            p.reply(seat, _work(task))
+        else:
+            verdict = verdicts.pop(0) if len(verdicts) > 1 else verdicts[0]
+            p.reply(seat, Review(verdict=verdict, findings=() if verdict == "approved" else (FINDING,)))
+    reason = "reviewed" if task["reason"] == "unreviewed" else task["reason"]  # here a reviewer is there
+    status = STOPS[reason].exit_status(p.stop["converged"])
+    assert (p.stop["reason"], status) == (reason, task.get("status", 0)), p.outcome
+    assert all(text in p.outcome["answer"] for text in task.get("says", ())), p.outcome["answer"]
+    assert not any(text in p.outcome["answer"] for text in task.get("not", ())), p.outcome["answer"]
+    assert (p.outcome["work"] is None) is (reason == "declined")
+
+
+def _work(task: dict[str, Any]) -> Work:
+    """As its worker replies: without a call that was answered, and without a change, nothing was performed."""
+    calls = tuple(
+        ToolCall(server=c["server"], tool=c["tool"], arguments=str(c["arguments"]).replace("'", '"'), ok=True)
+        for c in task.get("calls", ())
+    )
+    offered = ("files.read_file",) if "folder" in task else ()
+    return Work(**task["end"], calls=calls, offered=offered, performed=bool(calls))
