@@ -1,12 +1,29 @@
 """The artifacts that a turn can reach: bytes under the hash of their content, never overwritten."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
+from parley.agents.model.base import ModelRefused, ModelUnavailable
 from parley.schemas.artifact import Artifact
+from parley.schemas.folders.archive import FolderError
+from parley.schemas.turn import Usage
 
 
 class ArtifactError(Exception):
     """A piece that is not there, or is not taken. Names it and says why."""
+
+
+@contextmanager
+def told_of_folder(usage: Usage | None = None) -> Iterator[None]:
+    """What is wrong with a turn's folder is the model's fault (ModelRefused); that it cannot be fetched or stored, the
+    environment's (ModelUnavailable). `usage`: what the turn has used so far."""
+    try:
+        yield
+    except FolderError as error:
+        raise ModelRefused(str(error), usage) from None
+    except ArtifactError as error:
+        raise ModelUnavailable(str(error), usage) from None
 
 
 class ArtifactAccess(Protocol):

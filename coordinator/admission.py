@@ -190,13 +190,8 @@ def check_language_models(
     people: Container[str] = (),
 ) -> None:
     """Refuse a session in which somebody cannot play for want of a language model, or too few can since their models'
-    servers are away. Takes what `without_model` takes.
-
-    Raises
-    ------
-    Inadmissible
-        Names protocol and seats, and says what to set.
-    """
+    servers are away. Takes what `without_model` takes. Raises Inadmissible: names protocol and seats, and says what to
+    set."""
     workers = tuple(workers)
     _check_servers(protocol, workers, seats)
     lacking = without_model(protocol, workers, seats, people)
@@ -268,13 +263,8 @@ def check_future_child(
     protocols: Mapping[str, Protocol], protocol: Protocol, request: OpenSession, workers: tuple[Announcement, ...]
 ) -> None:
     """Look whether the session that this one may start beneath it would be refused for what the request says. Workers
-    that are missing may be there when it starts, so they are no reason.
-
-    Raises
-    ------
-    Inadmissible
-        It would; names the setting that asks for it and why.
-    """
+    that are missing may be there when it starts, so they are no reason. Raises Inadmissible: it would; names the
+    setting that asks for it and why."""
     child = protocol.beneath(request, build_settings(protocol, request.settings))
     if child is None:
         return
@@ -331,12 +321,7 @@ def _names(settings: type) -> frozenset[str]:
 
 def build_settings(protocol: Protocol, settings: Mapping[str, Any]) -> Any:
     """Typed settings from what a client gave: by their names, or by those that `--set` takes (`consensus.threshold`).
-
-    Raises
-    ------
-    Inadmissible
-        An unknown name (with the nearest known one), a wrong type, a value out of range.
-    """
+    Raises Inadmissible: an unknown name (with the nearest known one), a wrong type, a value out of range."""
     known = _names(protocol.settings)
     settings = {name.removeprefix(f"{protocol.name}."): value for name, value in settings.items()}
     for name in settings:
@@ -352,20 +337,15 @@ def build_settings(protocol: Protocol, settings: Mapping[str, Any]) -> Any:
         name = field if field.startswith(protocol.name) else f"{protocol.name}.{field}"
         plain = isinstance(settings.get(field), str | int | float | None)  # a whole format would say nothing
         shown = f"got {settings[field]!r}, " if field in settings and plain else ""
-        said = in_words(text.partition(" - at `$")[0])
+        said = in_words(text.partition(" - at `$")[0], protocol.settings, field)
         raise Inadmissible(name, text if text.startswith(name) else f"{name}: {shown}{said}") from error
 
 
 def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat, ...]) -> tuple[Document, ...]:
     """Documents with their holders: a holder that names a role stands for all its seats. Those that name none go to all
     seats of the protocol's readers; where it has none, to the seats of the first role in turn, or to all of them where
-    there are fewer documents than seats. What is background goes to every seat.
-
-    Raises
-    ------
-    Inadmissible
-        A document names a seat or a role that is not there.
-    """
+    there are fewer documents than seats. What is background goes to every seat. Raises Inadmissible: a document names a
+    seat or a role that is not there."""
     names = {s.seat for s in seats}
     holding = {s.role: tuple(t.seat for t in seats if t.role == s.role) for s in seats} | {n: (n,) for n in names}
     takers = [s.seat for s in seats if s.role in (protocol.readers or (protocol.roles[0].name,))]
@@ -401,13 +381,8 @@ def deal(documents: tuple[Document, ...], protocol: Protocol, seats: tuple[Seat,
 
 
 def refuse_controls(field: str, text: str) -> None:
-    """Refuse control characters, line breaks and tabs aside: they would steer terminals.
-
-    Raises
-    ------
-    Inadmissible
-        Names the field, the character and where it stands.
-    """
+    """Refuse control characters, line breaks and tabs aside: they would steer terminals. Raises Inadmissible: names the
+    field, the character and where it stands."""
     if text.isprintable() and _REORDERING.isdisjoint(text):
         return  # nearly always so, and much quicker
     for i, c in enumerate(text):

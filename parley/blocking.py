@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from parley.client.api import AskOptions
 from parley.client.choice import PYTHON, choose, takers
-from parley.client.errors import BadInput
+from parley.client.errors import bad_input
 from parley.client.opening import check_types, known_protocol, with_panel
 from parley.client.rendering.told import Result
 from parley.coordinator.admission import check_language_models, check_sources
@@ -131,11 +131,9 @@ def _check_models(
     before a stack starts for it."""
     known = known_protocol(protocol)
     there = expected_announcements(rows_of(protocol, size, model=model, options=dict(options or {})))
-    try:
+    with bad_input("", Inadmissible):
         check_language_models(known, there)
         check_sources(known, there, reads=reads)
-    except Inadmissible as error:
-        raise BadInput(error.field, str(error)) from error
 
 
 def run_blocking(main: Coroutine[Any, Any, T]) -> T:

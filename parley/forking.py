@@ -7,13 +7,12 @@ from typing import Any
 import msgspec
 
 from parley.client.api import Parley
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.records import check_protocol, opening, record_of
 from parley.client.what_if import wanted
 from parley.planned.access import on_last_stack
 from parley.run import Run
 from parley.schemas.session import SESSION_ID, Budget, Document, ForkSession, OpenSession
-from parley.schemas.wire import InvalidValue
 from parley.sessions import NoSession
 from parley.settings import Settings
 
@@ -74,7 +73,7 @@ def read_fork_request(
     changed = wanted(source.protocol, settings)
     given = run.plan.settings.budget.model_dump()
     limits = Budget(**given)
-    try:
+    with bad_input():
         fork = ForkSession(
             of=source.sid,
             round=round_,
@@ -90,6 +89,4 @@ def read_fork_request(
             seats=fork.seats,
             documents=source.documents,
         )
-    except InvalidValue as error:
-        raise BadInput(error.field, str(error)) from error
     return shown, replace(run, plan=run.plan.of(shown), fork=fork)

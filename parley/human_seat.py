@@ -18,7 +18,7 @@ from parley.bus.accounts import Credentials, load_credentials
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError
 from parley.bus.streams import ACK_WAIT_S
-from parley.client.api import open_client, read_credentials
+from parley.client.api import connected, open_client, read_credentials
 from parley.client.errors import BadInput, Unreachable
 from parley.client.people import sitting
 from parley.client.show.control import SEAT
@@ -96,7 +96,7 @@ def _user(running: Running, seat: str, where: str) -> str:
 
 async def _sit(url: str, credentials: Credentials, sid: str, order: Sit, ack_wait_s: float) -> int:
     spec = sitting.spec_of(credentials, order.seat)
-    async with await sitting.open_connection(url, credentials) as connection:
+    async with await connected(url, credentials) as connection:
         await sitting.check_open(connection, url, sid)
         with Terminal() as terminal:
             worker = Worker(

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from parley.agents.experts import ExpertError, builtin, read_all
-from parley.client.errors import BadInput
+from parley.client.errors import bad_input
 from parley.client.protocols import setup_of
 from parley.client.setup.expert_choice import Route, Router, Routing
 from parley.client.text import line
@@ -19,7 +19,6 @@ from parley.client.untrusted import cleaned
 from parley.coordinator.protocols import DEFAULT
 from parley.schemas.expert import ExpertSpec
 from parley.schemas.routing import Task
-from parley.schemas.wire import InvalidValue
 
 
 def routing() -> Routing:
@@ -36,25 +35,16 @@ def router(specs: Sequence[ExpertSpec], *, keyword: bool = False) -> Router:
 
 def specs_of(folder: Path | None) -> tuple[ExpertSpec, ...]:
     """The specifications of a folder; of none, the shipped ones. Raises BadInput."""
-    try:
+    with bad_input("experts", ExpertError):
         return builtin() if folder is None else read_all(folder)
-    except ExpertError as error:
-        raise BadInput("experts", str(error)) from error
 
 
 def route(prompt: str, files: Sequence[str], experts: Path | None, *, keyword: bool) -> Route:
-    """Where a task goes, and what was taken out of its prompt (parley.client.untrusted).
-
-    Raises
-    ------
-    BadInput
-        A task that cannot be routed; names the field, the value and the limit.
-    """
+    """Where a task goes, and what was taken out of its prompt (parley.client.untrusted). Raises BadInput: a task that
+    cannot be routed; names the field, the value and the limit."""
     pasted = cleaned(prompt)
-    try:
+    with bad_input():
         task = routing().task(pasted.text, tuple(files))
-    except InvalidValue as error:
-        raise BadInput(error.field, str(error)) from error
     routed = asyncio.run(_routed(task, router(specs_of(experts), keyword=keyword)))
     return msgspec.structs.replace(routed, cleaned=pasted.notes)
 

@@ -11,7 +11,7 @@ import msgspec
 from parley.bus.errors import UnknownSession
 from parley.client import read_posts
 from parley.client.api import Parley
-from parley.client.errors import BadInput, Interrupted, Refusal, Unreachable
+from parley.client.errors import BadInput, Interrupted, Refusal, Unreachable, bad_input
 from parley.client.learned.taught import forget_erased as unlearn
 from parley.client.listing import ListFilter, Listing, ListPage
 from parley.client.records import ProtocolMissing, Record, check_protocol, read_record, record_of
@@ -125,12 +125,7 @@ def why_no_record(sid: str, row: SessionRow | None, settings: Settings) -> BadIn
 
 def view(settings: Settings, name: str, *, everything: bool) -> Fold:
     """A session as whoever asks may see it: all of it, what clients read, or what the seat of the credentials reads.
-
-    Raises
-    ------
-    BadInput
-        There is no such session; `everything` with credentials that are no owner's.
-    """
+    Raises BadInput: there is no such session; `everything` with credentials that are no owner's."""
     if Path(name).is_file() or not settings.nats.url or read_posts.owns(settings.nats.creds):
         return fold_of(record(settings, name), everything=everything)
     if everything:
@@ -291,13 +286,8 @@ def watch(
 
 
 def erase(settings: Settings, sid: str, *, force: bool) -> dict[str, Any]:
-    """Remove a session's texts; what was done and what remains, as JSON values.
-
-    Raises
-    ------
-    BadInput
-        There is no such session; it is open and `force` is not set; the credentials are no owner's.
-    """
+    """Remove a session's texts; what was done and what remains, as JSON values. Raises BadInput: there is no such
+    session; it is open and `force` is not set; the credentials are no owner's."""
 
     async def main(parley: Parley) -> tuple[list[str], list[str]]:
         if not parley.client.owner:
@@ -332,12 +322,9 @@ class _Listed(msgspec.Struct, frozen=True):
 
 def read_list(file: Path) -> tuple[SessionRow, ...]:
     """What `parley sessions list --json` printed. Raises BadInput."""
-    try:
+    what = f"{file} is not what parley sessions list --json prints"
+    with bad_input("from", OSError), bad_input("from", msgspec.DecodeError, UnicodeDecodeError, what=what):
         return msgspec.json.decode(file.read_bytes(), type=_Listed).sessions
-    except OSError as error:
-        raise BadInput("from", f"{file}: {error.strerror}") from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise BadInput("from", f"{file} is not what parley sessions list --json prints: {error}") from error
 
 
 def forks_of(sid: str, rows: Sequence[SessionRow]) -> list[str]:

@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from parley.agents import strict_yaml
 from parley.bus.files.plain import is_named
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.strict_files import read_yaml
 from parley.coordinator.protocols import DEFAULT, PROTOCOLS
 from parley.schemas.wire import model_fault
@@ -212,13 +212,8 @@ def read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def parse_sets(pairs: Sequence[str]) -> dict[str, Any]:
-    """What `--set consensus.threshold=70` sets, nested.
-
-    Raises
-    ------
-    BadInput
-        A pair without `=`, or two that contradict each other.
-    """
+    """What `--set consensus.threshold=70` sets, nested. Raises BadInput: a pair without `=`, or two that contradict
+    each other."""
     split = []
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -320,10 +315,8 @@ def has_tools(settings: Settings) -> bool:
 def _allowed(settings: Settings) -> "AllowList | None":
     from parley.agents.tools import allow
 
-    try:
+    with bad_input(allow.VARIABLE if settings.tools is None else "tools", allow.ToolsError):
         return allow.find(os.environ, settings.tools)
-    except allow.ToolsError as error:
-        raise BadInput(allow.VARIABLE if settings.tools is None else "tools", str(error)) from error
 
 
 def no_run_of(settings: Settings) -> str:
@@ -353,10 +346,8 @@ def _hands_of(settings: Settings) -> dict[str, str]:
         return {}
     from parley.agents.hands import catalogue
 
-    try:
+    with bad_input("hands", catalogue.HandsError):
         catalogue.load(settings.hands)
-    except catalogue.HandsError as error:
-        raise BadInput("hands", str(error)) from error
     return {catalogue.VARIABLE: str(settings.hands.absolute())}
 
 
@@ -367,8 +358,6 @@ def _tools_of(settings: Settings) -> dict[str, str]:
 
     if str(settings.tools) == allow.OFF:
         return {allow.VARIABLE: allow.OFF}
-    try:
+    with bad_input("tools", allow.ToolsError):
         allow.load(settings.tools)
-    except allow.ToolsError as error:
-        raise BadInput("tools", str(error)) from error
     return {allow.VARIABLE: str(settings.tools.absolute())}

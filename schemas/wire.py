@@ -129,13 +129,8 @@ def nested_too_deep(data: bytes) -> bool:
 
 
 def compact(value: Json) -> Json:
-    """The same JSON value without insignificant white space, so that it fits on one line.
-
-    Raises
-    ------
-    Undecodable
-        A text in it is not UTF-8: a value carried verbatim is not looked into when its message is decoded.
-    """
+    """The same JSON value without insignificant white space, so that it fits on one line. Raises Undecodable: a text in
+    it is not UTF-8: a value carried verbatim is not looked into when its message is decoded."""
     try:
         bytes(value).decode()
     except UnicodeDecodeError as error:
@@ -143,9 +138,19 @@ def compact(value: Json) -> Json:
     return msgspec.Raw(msgspec.json.format(bytes(value), indent=-1))
 
 
-def in_words(error: str) -> str:
-    """What a decoder says of a wrong type, in words: "allowed is a whole number"; anything else as it is."""
+def in_words(error: str, struct: type, field: str) -> str:
+    """What a decoder says of a wrong value, in words: "allowed is a whole number", or what a field of this struct that
+    takes some words alone allows; anything else as it is."""
+    hints = get_type_hints(struct) if error.startswith("Invalid enum value") and isinstance(struct, type) else {}
+    if field in hints:
+        return f"allowed are {', '.join(_literals(hints[field]))}"
     return _EXPECTED.sub(lambda m: f"allowed is {' or '.join(_KINDS.get(k, k) for k in m[1].split(' | '))}", error)
+
+
+def _literals(hint: Any) -> list[str]:
+    if isinstance(hint, str):
+        return [hint] if hint else []
+    return [word for inner in get_args(hint) for word in _literals(inner)]
 
 
 def model_fault(first: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,13 +1,9 @@
 """What agents do in each protocol, a package each: KITS by the protocol's name."""
 
-from typing import Any
-
-import msgspec
-
 from parley.agents.turn_kinds.kit import Kind, Kit
 from parley.schemas.registry import Rooms
 
-__all__ = ["KITS", "Kind", "Kit", "UnknownKind", "kind_of", "reply_schema"]
+__all__ = ["KITS", "Kind", "Kit", "UnknownKind", "kind_of"]
 
 KITS: Rooms[Kit] = Rooms("parley.agents.protocols", "kit:KIT", "parley.kits")
 
@@ -27,20 +23,9 @@ class UnknownKind(Exception):
 
 
 def kind_of(protocol: str, kind: str) -> Kind:
-    """The row of one kind of turn.
-
-    Raises
-    ------
-    UnknownKind
-        There is none.
-    """
+    """The row of one kind of turn. Raises UnknownKind: there is none."""
     try:
         kit = KITS[protocol]
         return kit.parts[kind] if kind in kit.parts else kit.kinds[kind]
     except KeyError:
         raise UnknownKind(protocol, kind) from None
-
-
-def reply_schema(protocol: str, kind: str) -> dict[str, Any]:
-    """JSON Schema of the reply."""
-    return msgspec.json.schema(kind_of(protocol, kind).reply)

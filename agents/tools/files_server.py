@@ -9,6 +9,8 @@ import os
 import re
 import stat
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +30,19 @@ MOST_FOUND = 200
 Name = Annotated[str, Field(description="Path in the folder, such as src/app.py")]
 
 
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """What cannot be done is told as a ToolError, of `what`."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise ToolError(f"{what}: it is not UTF-8 text") from None
+    except OSError as error:
+        raise ToolError(f"{what}: {error.strerror}") from None
+    except (Outside, patches.PatchError) as error:
+        raise ToolError(str(error)) from None
+
+
 class Files:
     """What the tools do, below one folder. Each raises ToolError for what cannot be done."""
 
@@ -35,10 +50,8 @@ class Files:
         self._root = Path(os.path.realpath(root))
 
     def _at(self, path: str) -> Path:
-        try:
+        with _told(f"path {path!r}"):
             return inside(self._root, path)
-        except Outside as error:
-            raise ToolError(str(error)) from None
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()
@@ -54,14 +67,8 @@ class Files:
         at = self._at(path)
         if not at.is_file():
             raise ToolError(f"path {path!r}: there is no such file")
-        try:
+        with _told(f"path {path!r}"):
             return at, _text(at)
-        except UnicodeDecodeError:
-            raise ToolError(f"path {path!r}: it is not UTF-8 text") from None
-        except OSError as error:
-            raise ToolError(f"path {path!r}: {error.strerror}") from None
-        except Outside as error:
-            raise ToolError(str(error)) from None
 
     def _write(self, path: str, at: Path, content: str) -> int:
         data = content.encode("utf-8", "replace")
@@ -69,12 +76,10 @@ class Files:
             raise ToolError(f"content: {len(data):,} bytes, the limit is {MOST_WRITE:,}")
         if at == self._root or at.is_dir():
             raise ToolError(f"path {path!r}: it is a folder")
-        try:
+        with _told(f"path {path!r}"):
             at.parent.mkdir(parents=True, exist_ok=True)
             with open(os.open(at, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644), "wb") as file:
                 file.write(data)
-        except OSError as error:
-            raise ToolError(f"path {path!r}: {error.strerror}") from None
         return len(data)
 
     def list_files(self, folder: Name = ".") -> str:
@@ -156,21 +161,15 @@ class Files:
             raise ToolError(f"path {path!r}: there is no such file")
         if target.exists():
             raise ToolError(f"to {to!r}: something is there already")
-        try:
+        with _told(f"to {to!r}"):
             target.parent.mkdir(parents=True, exist_ok=True)
             at.rename(target)
-        except OSError as error:
-            raise ToolError(f"to {to!r}: {error.strerror}") from None
         return f"{self._name(target)}: moved from {path}"
 
     def apply_patch(self, patch: Annotated[str, Field(min_length=1, description="A unified diff")]) -> str:
         """Change files by a unified diff, of one file or several: all of it, or nothing where a hunk does not fit."""
-        try:
+        with _told("the patch cannot be written"):
             return "\n".join(patches.apply(self._root, patch))
-        except patches.PatchError as error:
-            raise ToolError(str(error)) from None
-        except OSError as error:
-            raise ToolError(f"the patch cannot be written: {error.strerror}") from None
 
     def delete_file(self, path: Name) -> str:
         """Delete a file."""

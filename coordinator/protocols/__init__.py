@@ -6,7 +6,7 @@ read in than the command itself."""
 from parley.coordinator.table import Protocol
 from parley.schemas.registry import Rooms
 
-__all__ = ["DEFAULT", "PROTOCOLS", "STANDING", "register"]
+__all__ = ["DEFAULT", "PROTOCOLS", "STANDING"]
 
 PROTOCOLS: Rooms[Protocol] = Rooms("parley.coordinator.protocols", "protocol:PROTOCOL", "parley.protocols")
 DEFAULT = "madp"
@@ -14,17 +14,3 @@ DEFAULT = "madp"
 STANDING: dict[str, Protocol] = {p.standing: p for p in (PROTOCOLS["breaker"],)}
 """Well-known sessions that moderators open by themselves, one each on a bus. Whoever looks here reads in no other
 protocol."""
-
-
-def register(protocol: Protocol) -> Protocol:
-    """Make a protocol known in this process by its name.
-
-    Raises
-    ------
-    ValueError
-        Another protocol has this name.
-    """
-    PROTOCOLS.add(protocol.name, protocol)
-    if protocol.standing:
-        STANDING.setdefault(protocol.standing, protocol)
-    return protocol

@@ -120,18 +120,8 @@ def begin(
     ----------
     trust
         By agent, what its record is worth: a factor of its weight in every round. None or empty: no record is known.
-
-    Raises
-    ------
-    ValueError
-        Fewer than two agents, fewer than two outcomes, or a belief of another length.
     """
-    if len(observation.beliefs) < 2:
-        raise ValueError(f"{len(observation.beliefs)} agents, wanted are 2 or more")
-    if len(outcomes) < 2:
-        raise ValueError(f"{len(outcomes)} outcomes, wanted are 2 or more")
     agents = tuple(observation.beliefs)
-    _check(outcomes, observation.beliefs)
     beliefs, constants = dict(observation.beliefs), config.constants
     state = State(
         outcomes=outcomes,
@@ -155,7 +145,6 @@ def begin(
 
 def join(state: State, agent: str, belief: tuple[float, ...], trust: float = 1.0) -> State:
     """An agent that was not there in round 0 takes part from the next round on, with this belief."""
-    _check(state.outcomes, {agent: belief})
     known = {} if state.trust is msgspec.UNSET else {"trust": {**state.trust, agent: trust}}
     return msgspec.structs.replace(
         state, beliefs={**state.beliefs, agent: belief}, reliability={**state.reliability, agent: panel.START}, **known
@@ -166,11 +155,6 @@ def advance(config: Control, state: State, observation: Observation) -> State:
     """One round: monotone gate where it is on, reliability, signals, flags; then the dials of the next round.
 
     A round that the monotone gate holds keeps every agent's belief as it was; its scores still count for reliability.
-
-    Raises
-    ------
-    ValueError
-        A belief of an agent that was not there in round 0, or of another length.
     """
     before, constants = state.beliefs, config.constants
     beliefs, spread, is_held = _gated(config, state, observation.beliefs)
@@ -245,20 +229,10 @@ def _trust(state: State) -> Mapping[str, float]:
     return {} if state.trust is msgspec.UNSET else state.trust
 
 
-def _check(outcomes: tuple[str, ...], beliefs: Mapping[str, tuple[float, ...]]) -> None:
-    for agent, belief in beliefs.items():
-        if len(belief) != len(outcomes):
-            raise ValueError(f"belief of {agent}: {len(belief)} probabilities for {len(outcomes)} outcomes")
-
-
 def _gated(
     config: Control, state: State, offered: Mapping[str, tuple[float, ...]]
 ) -> tuple[Beliefs, dist.BeliefSpread, bool]:
     """Beliefs after averaging (M.1) and the monotone gate (M.2), and whether it held the round back."""
-    unknown = [agent for agent in offered if agent not in state.beliefs]
-    if unknown:
-        raise ValueError(f"belief of {unknown[0]}, which has none of the blind round")
-    _check(state.outcomes, offered)
     beliefs, constants = {**state.beliefs, **offered}, config.constants
     if constants.averaging:
         moved = dist.averaged(tuple(beliefs.values()), constants.averaging)

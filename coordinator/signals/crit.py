@@ -26,13 +26,8 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def panel(composites: Sequence[Sequence[float]]) -> Panel:
-    """Scores of K judges, one row of N composites each (E.1); a judge that missed has no row.
-
-    Raises
-    ------
-    ValueError
-        Rows of different lengths.
-    """
+    """Scores of K judges, one row of N composites each (E.1); a judge that missed has no row. Raises ValueError: rows
+    of different lengths."""
     if not composites or not composites[0]:
         return Panel(means=(), mean=None, variance=None)
     means = tuple(average(column) for column in zip(*composites, strict=True))
@@ -86,17 +81,10 @@ class Similarities:
     ----------
     similar
         Gram matrix of the unit embeddings (upper triangle, row by row) and their cosines with the prototype theta.
-
-    Raises
-    ------
-    ValueError
-        The triangle is not that of as many texts as there are cosines.
     """
 
     def __init__(self, similar: Similar) -> None:
         n = len(similar.dots)
-        if len(similar.gram) != n * (n + 1) // 2:
-            raise ValueError(f"{len(similar.gram)} figures in the triangle of {n} texts, wanted are {n * (n + 1) // 2}")
         upper = np.frombuffer(pack(f"{len(similar.gram)}d", *similar.gram))
         order = np.arange(n)
         triangle = order[:, np.newaxis] <= order
@@ -121,11 +109,6 @@ class Similarities:
             return 0.0
         cosine = math.fsum([self._dots[member] for member in chosen]) / len(chosen) / math.sqrt(squared)
         return min(1.0, max(-1.0, cosine))
-
-
-def quality(similar: Similar, members: Sequence[int]) -> float:
-    """Q of these texts alone; whoever asks more than once keeps a `Similarities`."""
-    return Similarities(similar).quality(members)
 
 
 def overlap(cited: Sequence[Set[str]]) -> float:

@@ -26,7 +26,7 @@ from parley.bus.channels import CORE
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import BadKeyFile, BusError, Denied, WrongCredentials, addresses, shown_address
 from parley.bus_admin.attacks import ATTACKS, NOT_STORED, Attacker, Try
-from parley.client.errors import BadInput, Unreachable
+from parley.client.errors import BadInput, Unreachable, bad_input
 
 Outcome = Literal["refused", "WENT THROUGH", "could not run", "as in the table", "not asked"]
 REFUSED: Outcome = "refused"
@@ -83,19 +83,12 @@ class AttackResult:
 
 
 def load(folder: Path) -> dict[str, Credentials]:
-    """Everybody's credentials in a folder, by user.
-
-    Raises
-    ------
-    BadInput
-        There is no such folder, none in it, or a file that cannot be used.
-    """
+    """Everybody's credentials in a folder, by user. Raises BadInput: there is no such folder, none in it, or a file
+    that cannot be used."""
     if not folder.is_dir():
         raise BadInput("dir", f"{folder} is no folder")
-    try:
+    with bad_input("dir", BadKeyFile):
         credentials = [accounts.load_credentials(path) for path in sorted(folder.glob("*.json"))]
-    except BadKeyFile as error:
-        raise BadInput("dir", str(error)) from error
     if not credentials:
         raise BadInput("dir", f"{folder} holds no credentials; parley bus config writes them")
     return {c.user: c for c in credentials}

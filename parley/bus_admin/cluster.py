@@ -18,7 +18,7 @@ from parley.bus.cluster import WHY_ODD, certificates
 from parley.bus.cluster.servers import SIZES, ClusterServer, clustered, parse_server
 from parley.bus.errors import BadKeyFile, BadTable
 from parley.bus.rendered import in_text
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 
 SERVERS = "servers"
 FOLDER = "/etc/nats"
@@ -38,13 +38,8 @@ def members_of(
     size: int | None, hosts: Sequence[str], folder: str | None, store: str | None, *, keys: Path
 ) -> list[ClusterServer]:
     """The servers of the cluster that is to be written; none: it is not said how many, or they are there already and
-    nothing about them is to change. Writes nothing.
-
-    Raises
-    ------
-    BadInput
-        A size or a host that cannot be, or what only a cluster has where none is wanted.
-    """
+    nothing about them is to change. Writes nothing. Raises BadInput: a size or a host that cannot be, or what only a
+    cluster has where none is wanted."""
     if size is None:
         if hosts or folder:
             raise BadInput("cluster", "--server and --server-dir are for a cluster; say how many servers: --cluster 3")
@@ -66,10 +61,8 @@ def members_of(
     named = list(hosts) or [f"nats-{i + 1}" for i in range(size)]
     if len(named) != size:
         raise BadInput("server", f"got {len(named)} of them for a cluster of {size}")
-    try:
+    with bad_input("server", BadTable):
         members = [parse_server(text, i + 1) for i, text in enumerate(named)]
-    except BadTable as error:
-        raise BadInput("server", str(error)) from error
     if len({(m.host, m.port) for m in members}) < size:
         raise BadInput("server", "two servers have one address")
     return members
@@ -97,7 +90,7 @@ def write(keys: Path, bus: Mapping[str, Any], members: Sequence[ClusterServer], 
     if not members:
         follow(keys)
         return {path.name: str(path / CONFIGURATION) for path in folders(keys)}
-    try:
+    with bad_input("server", BadTable), bad_input("dir", BadKeyFile):
         certificates.authority(keys)
         written = {}
         for member in members:
@@ -110,10 +103,6 @@ def write(keys: Path, bus: Mapping[str, Any], members: Sequence[ClusterServer], 
             accounts.rewrite_private(inside / CONFIGURATION, _text(config))
             certificates.issue(keys, inside, member.name, (member.host,))
             written[member.name] = str(inside / CONFIGURATION)
-    except BadTable as error:
-        raise BadInput("server", str(error)) from error
-    except BadKeyFile as error:
-        raise BadInput("dir", str(error)) from error
     return written
 
 
@@ -141,29 +130,20 @@ def configuration(inside: Path) -> dict[str, Any]:
 
 
 def renew(keys: Path) -> list[dict[str, str]]:
-    """Give every server of a cluster a fresh certificate: server, the day on which it ends, file.
-
-    Raises
-    ------
-    BadInput
-        There is none such, or its authority cannot be used.
-    """
+    """Give every server of a cluster a fresh certificate: server, the day on which it ends, file. Raises BadInput:
+    there is none such, or its authority cannot be used."""
     inside = folders(keys)
     if bare := sorted(path for path in (keys / SERVERS).glob("*/") if path not in inside):
         raise BadInput("dir", f"{bare[0]} has no {CONFIGURATION}. {_ANEW}")
     if not inside:
         raise BadInput("dir", f"no cluster's servers in {keys / SERVERS}; parley bus config --cluster 3 writes them")
     rows = []
-    try:
+    with bad_input("dir", BadKeyFile, OSError):
         certificates.authority(keys)
         for path in inside:
             host = str(configuration(path).get("client_advertise", "")).rpartition(":")[0].strip("[]") or "localhost"
             until = certificates.issue(keys, path, path.name, (host,))
             rows.append({"server": path.name, "until": f"{until:%Y-%m-%d}", "file": str(path)})
-    except BadKeyFile as error:
-        raise BadInput("dir", str(error)) from error
-    except OSError as error:
-        raise BadInput("dir", f"{error.filename or keys}: {error.strerror}") from error
     return rows
 
 

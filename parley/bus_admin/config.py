@@ -13,7 +13,7 @@ from parley.bus import accounts, channels, rendered
 from parley.bus.channels import CLIENTS
 from parley.bus.errors import BadKeyFile, BadTable
 from parley.bus_admin import cluster as of_cluster
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.protocols import all_setups
 from parley.schemas import registry
 from parley.schemas.session import METRICS
@@ -77,7 +77,7 @@ def bus_config(
     if humans:
         queues |= people(humans, dict(queues))
     names = tuple(f"moderator-{i}" for i in range(1, moderators + 1))
-    try:
+    with bad_input("bus", BadTable, BadKeyFile), bad_input("dir", OSError, what=f"cannot write to {folder}"):
         known = keys.load_enrolled_experts(folder)
         pins = {queue: spec.pin for queue, spec in specs.items()} | {queue: c.pin for queue, c in known.items()}
         queues |= {queue: c.role for queue, c in known.items()}
@@ -111,10 +111,6 @@ def bus_config(
             config.pop("http", None)
         accounts.rewrite_private(path, rendered.in_text(config).encode())
         members = of_cluster.write(folder, config, of_them, server_folder)
-    except (BadTable, BadKeyFile) as error:
-        raise BadInput("bus", str(error)) from error
-    except OSError as error:
-        raise BadInput("dir", f"cannot write to {folder}: {error.strerror}") from error
     written = {"server": str(path), "token-key": str(folder / keys.TOKEN_KEY)}
     written |= members
     return {**written, **{name: str(keys.file(folder, name)) for name in credentials}}
@@ -136,12 +132,8 @@ def tenant(folder: Path, name: str, *, port: int | None, monitor: str | None) ->
     """Write the keys and the configuration of one more bus, with the users of this one; what was written, name -> path.
 
     Its folder `NAME/keys` lies beside this one, and so does `NAME/data`, which Compose mounts for the store. `store` is
-    where its server has the store, as the configuration says it.
-
-    Raises
-    ------
-    BadInput
-        A name that is no folder's, a tenant that is there, a bus of several servers, or one that was never configured.
+    where its server has the store, as the configuration says it. Raises BadInput: a name that is no folder's, a tenant
+    that is there, a bus of several servers, or one that was never configured.
     """
     home = folder.absolute().parent / name
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,40}", name) or home == folder.absolute():
@@ -152,7 +144,7 @@ def tenant(folder: Path, name: str, *, port: int | None, monitor: str | None) ->
         raise BadInput(
             "dir", f"{folder} is of a bus of several servers; write the tenant's: parley bus config --cluster"
         )
-    try:
+    with bad_input("dir", BadTable, BadKeyFile, OSError):
         config = of_cluster.configuration(folder)
         users = tuple(c.row for c in keys.everybody(folder).values())
         credentials = keys.ensure(home / "keys", users)
@@ -163,10 +155,6 @@ def tenant(folder: Path, name: str, *, port: int | None, monitor: str | None) ->
         accounts.rewrite_private(path, rendered.in_text(config).encode())
         accounts.write_private(home / "keys" / accounts.LIMITS, b"{}\n")
         (home / "data").mkdir(exist_ok=True)
-    except (BadTable, BadKeyFile) as error:
-        raise BadInput("dir", str(error)) from error
-    except OSError as error:
-        raise BadInput("dir", f"{error.filename or home}: {error.strerror}") from error
     return {"server": str(path), "keys": str(home / "keys"), "store": str(config["jetstream"]["store_dir"])}
 
 

@@ -17,7 +17,7 @@ from parley.agents.experts import ExpertError
 from parley.bus import accounts
 from parley.bus.accounts import Credentials, User
 from parley.bus.errors import BadKeyFile, BadTable
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.text import line
 from parley.schemas.expert import ROLE, ExpertSpec, expert_of, pin, queue_of
 from parley.schemas.presence import Announcement, ExpertHere, Workers
@@ -62,7 +62,7 @@ def enroll(folder: Path, paths: Sequence[Path], url: str | None = None, *, repla
 
     specs = _specs(paths)
     rows = {u.name: u for u in _users(specs)}
-    try:
+    with bad_input("dir", BadKeyFile, BadTable, OSError):
         there = keys.everybody(folder)
         ends = _ends(specs, there)
         if ends and not replace:
@@ -70,10 +70,6 @@ def enroll(folder: Path, paths: Sequence[Path], url: str | None = None, *, repla
         what = {name: _what(there.get(name), user) for name, user in rows.items()}
         minted = accounts.mint(rows.values())
         chosen = {name: there[name] if what[name] == "kept" else minted[name] for name in rows}
-    except (BadKeyFile, BadTable) as error:
-        raise BadInput("dir", str(error)) from error
-    except OSError as error:
-        raise BadInput("dir", f"{error.filename or folder}: {error.strerror}") from error
     done = users.change(folder, url, chosen)
     enrolled = [
         row(spec)
@@ -100,10 +96,8 @@ def enroll_words(done: dict[str, Any]) -> Iterator[str]:
 def _specs(paths: Sequence[Path]) -> list[ExpertSpec]:
     specs: dict[str, ExpertSpec] = {}
     for path in paths:
-        try:
+        with bad_input("spec", ExpertError):
             spec = experts.load_spec(path)
-        except ExpertError as error:
-            raise BadInput("spec", str(error)) from error
         if spec.id in specs:
             raise BadInput("spec", f"{path}: id: got {spec.id!r}, which another of these files has already")
         specs[spec.id] = spec
@@ -172,10 +166,8 @@ def list_experts(settings: "Settings", folder: Path | None = None) -> list[Liste
         The bus is not there, or no moderator answers.
     """
     where = folder or (None if settings.nats.url else keys_of(settings))
-    try:
+    with bad_input("dir", BadKeyFile):
         enrolled = {c.queue: c.pin for c in keys.load_enrolled_experts(where).values()} if where is not None else {}
-    except BadKeyFile as error:
-        raise BadInput("dir", str(error)) from error
     url, creds = settings.nats.url, settings.nats.creds
     if url is None and (running := read_running(settings.state or default_state())):
         url, creds = running.url, Path(running.credentials[OWNER])

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from parley.bus.accounts import write_private
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.stack import keys
 from parley.web.principals import new_token
 
@@ -27,11 +27,9 @@ def token_for(folder: Path, name: str, into: Path | None = None) -> dict[str, st
         there = sorted(p.stem for p in folder.glob("*.json"))
         known = f"there are {', '.join(there[:20])}" if there else "there are no keys at all"
         raise BadInput("name", f"got {name!r}, and {folder} holds no {path.name}; {known}")
-    try:
+    with bad_input("dir", OSError, what=f"cannot write into {into or folder}"):
         if into is not None:
             into.mkdir(parents=True, exist_ok=True, mode=0o700)
             write_private(into / path.name, path.read_bytes())
             path = into / path.name
         return {"name": name, "token": new_token(path), "kept": str(path.with_suffix(".token"))}
-    except OSError as error:
-        raise BadInput("dir", f"cannot write into {into or folder}: {error.strerror}") from error

@@ -25,7 +25,7 @@ from parley.bus.errors import Unreachable as Silent
 from parley.bus_admin import cluster
 from parley.bus_admin.check import load
 from parley.bus_admin.cluster import CONFIGURATION
-from parley.client.errors import BadInput, StackFailed, Unreachable
+from parley.client.errors import BadInput, StackFailed, Unreachable, bad_input
 from parley.coordinator.sessions import token_keys
 from parley.stack import keys
 from parley.stack.lease import read_running
@@ -50,10 +50,8 @@ def person(name: str, kind: str, reads: tuple[str, ...]) -> User:
     }
     if kind not in accounts_of:
         raise BadInput("kind", f"got {kind!r}, expected one of {', '.join(accounts_of)}")
-    try:
+    with bad_input("name", BadTable):
         return User(name=name, kind=kind, account=accounts_of[kind], reads=reads)
-    except BadTable as error:
-        raise BadInput("name", str(error)) from error
 
 
 def add(folder: Path, url: str | None, user: User, within_s: float = WITHIN_S) -> dict[str, Any]:
@@ -82,10 +80,8 @@ def rotate(folder: Path, url: str | None, name: str, within_s: float = WITHIN_S)
     """Give a user a fresh key: whoever uses the old one is out. Or the moderators, who go on with both
     (parley.coordinator.sessions.token_keys). Raises as `add`."""
     if name == keys.TOKEN_KEY:
-        try:
+        with bad_input("name", BadKeyFile, OSError):
             signs_at = token_keys.rotate(folder / name)
-        except (BadKeyFile, OSError) as error:
-            raise BadInput("name", str(error)) from error
         return {"user": name, "credentials": str(folder / name), "signs_at": signs_at}
     before = _known(load(folder), name)
     done = change(folder, url, {name: accounts.mint((before.row,))[name]}, within_s=within_s)
@@ -140,12 +136,8 @@ def change(
     Unreachable, StackFailed
         The running bus did not take it; the message says what is so now.
     """
-    try:
+    with bad_input("dir", OSError), bad_input("dir", BadKeyFile, BadTable, ValueError, what=str(folder)):
         return _Change(folder, url, come, tuple(go), within_s).carry_out()
-    except (BadKeyFile, BadTable, ValueError) as error:
-        raise BadInput("dir", f"{folder}: {error}") from error
-    except OSError as error:
-        raise BadInput("dir", f"{error.filename or folder}: {error.strerror}") from error
 
 
 class _Change:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.protocols import all_setups
 
 if TYPE_CHECKING:
@@ -41,25 +41,18 @@ def with_server(env: str, server: "LocalServer", *, used: bool) -> str:
 
 
 def write(folder: Path, server: "LocalServer | None" = None, *, used: bool = False) -> list[Path]:
-    """Fill a folder; what was written. `server`: stands in `.env`; `used`: and agents use it.
-
-    Raises
-    ------
-    BadInput
-        One of the files is there already (nothing is written then), or the folder cannot be written to.
-    """
+    """Fill a folder; what was written. `server`: stands in `.env`; `used`: and agents use it. Raises BadInput: one of
+    the files is there already (nothing is written then), or the folder cannot be written to."""
     paths = {folder / name: text for name, text in texts().items()}
     if server is not None and (env := folder / ".env") in paths:
         paths[env] = with_server(paths[env], server, used=used)
     there = [str(path) for path in paths if path.exists() or path.is_symlink()]
     if there:
         raise BadInput("init", f"{', '.join(there)} already there; nothing is overwritten, name another folder")
-    try:
+    with bad_input("init", OSError, what=f"cannot write to {folder}"):
         for path, text in paths.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
         (folder / ".env").chmod(0o600)
-    except OSError as error:
-        raise BadInput("init", f"cannot write to {folder}: {error.strerror}") from error
     return list(paths)

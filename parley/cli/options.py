@@ -220,13 +220,7 @@ def settings(config: Path | None, sets: list[str] | None = None, **given: Any) -
 
 
 def apart(**given: Any) -> None:
-    """Refuse two options that contradict each other; those not given are None or False.
-
-    Raises
-    ------
-    BadInput
-        Names both.
-    """
+    """Refuse two options that contradict each other; those not given are None or False. Raises BadInput: names both."""
     from parley.client.errors import BadInput
 
     names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value not in (None, False)]
@@ -236,12 +230,10 @@ def apart(**given: Any) -> None:
 
 def read_question() -> str:
     """All of standard input. Raises BadInput where it is no text."""
-    from parley.client.errors import BadInput
+    from parley.client.errors import bad_input
 
-    try:
+    with bad_input("question", UnicodeDecodeError, what="cannot read standard input"):
         return sys.stdin.buffer.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise BadInput("question", f"standard input is not UTF-8 text (byte {error.start})") from error
 
 
 def with_more(document: object, more: Mapping[str, Any]) -> object:
@@ -289,13 +281,10 @@ def write_document(lines: Iterator[str], output: Path | None) -> None:
         for text in lines:
             give(text)
         return
-    try:
-        with output.open("w", encoding="utf-8") as file:
-            file.writelines(f"{text}\n" for text in lines)
-    except OSError as error:
-        from parley.client.errors import BadInput
+    from parley.client.errors import bad_input
 
-        raise BadInput("output", f"cannot write {output}: {error.strerror}") from error
+    with bad_input("output", OSError, what=f"cannot write {output}"), output.open("w", encoding="utf-8") as file:
+        file.writelines(f"{text}\n" for text in lines)
     warn(f"parley: wrote {output}, {output.stat().st_size:,} bytes")
 
 

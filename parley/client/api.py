@@ -12,7 +12,7 @@ import msgspec
 from parley.bus.errors import BadKeyFile, BusError, addresses
 from parley.client import task_folder
 from parley.client.choice import PYTHON, choose, takers
-from parley.client.errors import BadInput, NotAllowed, Unreachable
+from parley.client.errors import BadInput, NotAllowed, Unreachable, bad_input
 from parley.client.evidence import Sources
 from parley.client.learned import memory, store
 from parley.client.learned.memory import project_of, with_project
@@ -24,10 +24,10 @@ from parley.client.rendering.told import Result
 from parley.observability import caller
 from parley.schemas.post import Live, Post
 from parley.schemas.session import Budget, ForkSession, OpenSession, Seat
-from parley.schemas.wire import InvalidValue
 
 if TYPE_CHECKING:
     from parley.bus.accounts import Credentials
+    from parley.bus.connection import Connection
     from parley.client.client import Client
     from parley.client.follow_up import Earlier
     from parley.client.learned.learning import LearnReport
@@ -40,6 +40,19 @@ _ADDRESS_S = 2.0
 def connect_s(url: str) -> float:
     """Seconds within which one server of an address answers, if the others are frozen."""
     return CONNECT_S + _ADDRESS_S * (len(addresses(url)) - 1)
+
+
+async def connected(url: str, credentials: "Credentials", name: str = "") -> "Connection":
+    """A connection of one's own, which the bus shows as `name`, else as its user. Raises Unreachable."""
+    from parley.bus.connection import connect as connect_bus
+
+    try:
+        async with asyncio.timeout(connect_s(url)):
+            return await connect_bus(url, credentials, name=name or credentials.user)
+    except TimeoutError:
+        raise Unreachable(f"no NATS server answers at {url} within {connect_s(url):g} s") from None
+    except BusError as error:
+        raise Unreachable(str(error)) from error
 
 
 class AskOptions(TypedDict, total=False):
@@ -218,7 +231,7 @@ class Parley:
         row = await self.client.row(session)
         if row is None:
             raise BadInput("of", f"there is no session {session}")
-        try:
+        with bad_input():
             limits = budget if isinstance(budget, Budget) else limits_of(budget, "python")
             changed = wanted_settings(row.protocol, {row.protocol: settings})
             wanted = ForkSession(
@@ -229,8 +242,6 @@ class Parley:
                 budget=limits,
                 turn_timeout_s=turn_timeout_s,
             )
-        except InvalidValue as error:
-            raise BadInput(error.field, str(error)) from error
         return Session(self.client, await self.client.fork(wanted))
 
     async def learn(self, *, file: Path | str | None = None) -> "LearnReport":
@@ -257,13 +268,8 @@ class Parley:
         return Session(self.client, sid)
 
     async def earlier(self, sid: str) -> "Earlier":
-        """What a finished session leaves to the one that goes on from it.
-
-        Raises
-        ------
-        BadInput
-            There is no such session, it is still open, or was erased; or the credentials are no owner's.
-        """
+        """What a finished session leaves to the one that goes on from it. Raises BadInput: there is no such session, it
+        is still open, or was erased; or the credentials are no owner's."""
         from parley.client import follow_up
         from parley.client.records import record_of
 
@@ -350,10 +356,8 @@ def read_credentials(creds: Path | None) -> "Credentials":
 
     if creds is None:
         raise BadInput("nats.creds", "a bus at --nats needs a credentials file, --creds FILE")
-    try:
+    with bad_input("creds", BadKeyFile):
         return load_credentials(creds)
-    except BadKeyFile as error:
-        raise BadInput("creds", str(error)) from error
 
 
 @asynccontextmanager
@@ -364,20 +368,12 @@ async def open_client(
     from parley.bus.accounts import CLIENT as CLIENT_KIND
     from parley.bus.accounts import OWNER as OWNER_KIND
     from parley.bus.accounts import VIEWER as VIEWER_KIND
-    from parley.bus.connection import connect as connect_bus
     from parley.client.client import Client
 
     credentials = read_credentials(creds)
     if credentials.kind not in (CLIENT_KIND, OWNER_KIND, VIEWER_KIND):
         what = f"{creds} is for {credentials.user!r}, of kind {credentials.kind}"
         raise BadInput("creds", f"{what}; expected a client's or an owner's")
-    try:
-        async with asyncio.timeout(connect_s(url)):
-            connection = await connect_bus(url, credentials, name="parley")
-    except TimeoutError:
-        raise Unreachable(f"no NATS server answers at {url} within {connect_s(url):g} s") from None
-    except BusError as error:
-        raise Unreachable(str(error)) from error
-    async with connection:
+    async with await connected(url, credentials, "parley") as connection:
         user, where = credentials.user, connection.url
         yield Client(connection, user, url=where, patience_s=patience_s, outlasts=outlasts, lacking_s=lacking_s)

@@ -21,7 +21,7 @@ from parley.bus.connection import Connection
 from parley.bus.errors import BusError, LocalFault, ModeratorsBusy
 from parley.bus.pending_requests import lacks_room
 from parley.bus.posts import Reader
-from parley.client.errors import BadInput, NotAllowed, Refusal, StackFailed, Unanswered, Unreachable
+from parley.client.errors import BadInput, NotAllowed, Refusal, StackFailed, Unanswered, Unreachable, bad_input
 from parley.client.post_order import in_order
 from parley.client.show.session_list import Listed
 from parley.observability import caller
@@ -55,7 +55,7 @@ from parley.schemas.session import (
     Submission,
 )
 from parley.schemas.turn import SubmitAnswer
-from parley.schemas.wire import InvalidValue, Undecodable, decode, encode
+from parley.schemas.wire import Undecodable, decode, encode
 
 T = TypeVar("T")
 
@@ -208,10 +208,8 @@ class Client:
         BadInput
             A text is too long.
         """
-        try:
+        with bad_input():
             given = GiveFeedback(right=right, answer=answer, note=note)
-        except InvalidValue as error:
-            raise BadInput(error.field, str(error)) from error
         await self._submit(sid, given, OWNER if self.owner else CLIENT)
 
     async def keep_notes(self, sid: str, notes: tuple[Note, ...]) -> None:
@@ -407,12 +405,7 @@ class Client:
 
     async def workers(self, patience_s: float | None = None) -> Workers:
         """Who is alive, copies of one queue apart, as one moderator has heard. `patience_s`: instead of the client's.
-
-        Raises
-        ------
-        Unreachable
-            No moderator answered.
-        """
+        Raises Unreachable: no moderator answered."""
         patience = self._patience() if patience_s is None else Patience(self.connection.nc, patience_s)
         return await self._ask(patience, subjects.own("workers", self._user, ""), encode(AskWorkers()), Workers)
 

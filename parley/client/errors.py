@@ -11,7 +11,11 @@ ParleyError
 └── StackFailed       the environment's: the embedded stack did not come up, or went away     exit status 1
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from parley.bus import errors as bus
+from parley.schemas.wire import InvalidValue
 
 
 class ParleyError(Exception):
@@ -29,6 +33,23 @@ class BadInput(ParleyError):
         self.field = field
         self.why = why
         super().__init__(why if why.startswith(field) else f"{field}: {why}")
+
+
+@contextmanager
+def bad_input(field: str = "", *kinds: type[Exception], what: str = "") -> Iterator[None]:
+    """Errors of these kinds (InvalidValue, if none is given) are the caller's: BadInput of this field, else of the one
+    that the error names. `what` goes before the reason: "cannot read FILE"."""
+    caught = kinds or (InvalidValue,)
+    try:
+        yield
+    except caught as error:
+        why = str(error)
+        if isinstance(error, UnicodeDecodeError):
+            why = f"it is not UTF-8 text (byte {error.start})"
+        elif isinstance(error, OSError):
+            why = error.strerror or why
+            what = what or str(error.filename or "")
+        raise BadInput(field or getattr(error, "field", ""), f"{what}: {why}" if what else why) from error
 
 
 class NotAllowed(BadInput):

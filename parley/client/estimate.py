@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.protocols import show_of
 from parley.client.text import count, line
 from parley.coordinator.admission import admit, build_settings
@@ -21,15 +21,10 @@ from parley.schemas.wire import figure
 
 
 def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
-    """What this session comes to with these workers: seated as a moderator would seat it.
-
-    Raises
-    ------
-    BadInput
-        It could not be opened with them, and why.
-    """
+    """What this session comes to with these workers: seated as a moderator would seat it. Raises BadInput: it could not
+    be opened with them, and why."""
     protocol = PROTOCOLS[opening.protocol]
-    try:
+    with bad_input("", Inadmissible):
         there = [w for w in workers if ROLE in w.roles] if protocol.experts else []
         there.sort(key=lambda w: (w.usd_per_million_input, w.usd_per_million_output))  # of copies, the dearest counts
         thinks = [w.reasoning_tokens for w in workers if w.reasoning_tokens is not msgspec.UNSET]
@@ -46,8 +41,6 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
         if child is None:
             return own
         return _with_children(own, of(_sharing(child, opening.budget, usual, own.shortest_most), workers), usual, most)
-    except Inadmissible as error:
-        raise BadInput(error.field, str(error)) from error
 
 
 def _with_children(own: Estimate, child: Estimate, usual: int, most: int) -> Estimate:

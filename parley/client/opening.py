@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parley.client.errors import BadInput, Refusal
+from parley.client.errors import BadInput, Refusal, bad_input
 from parley.client.evidence import ReadEvidence, Sources, list_of, read
 from parley.client.learned.past import PastOutcomes, applied
 from parley.client.protocols import all_setups, setup_of
@@ -92,13 +92,11 @@ def opening_of(
     """
     protocol = str(given.get("protocol") or (offer or Offer()).protocol)
     with spelling(door, protocol, flags):
-        try:
+        with bad_input("", Inadmissible, InvalidValue):
             if (person or door == "page") and (more := setup_of(protocol).with_person):
                 given = {**given, "settings": {**more, **(given.get("settings") or {})}}
             found = documents if isinstance(documents, ReadEvidence) else ReadEvidence(tuple(documents))
             return _opening(text, placed(given, door), found, offer or Offer(), before)
-        except (Inadmissible, InvalidValue) as error:
-            raise BadInput(error.field, str(error)) from error
 
 
 def placed(given: Mapping[str, Any], door: Door) -> dict[str, Any]:
@@ -288,11 +286,9 @@ def read_evidence(protocol: str, evidence: Sources | None, folder: Path | str | 
 
 def limits_of(budget: Mapping[str, Any] | None, door: Door) -> Budget | None:
     """Limits as a door was given them; None: it was given none. Raises BadInput."""
-    try:
+    with bad_input():
         found = placed({"budget": budget}, door)
         return Budget(**{place.removeprefix("budget."): value for place, value in found.items()}) if found else None
-    except InvalidValue as error:
-        raise BadInput(error.field, str(error)) from error
 
 
 @contextmanager

@@ -1,12 +1,11 @@
 """The posts of a session that a reader gets who is no owner: those on the channels of the credentials."""
 
-import asyncio
 from pathlib import Path
 
 from parley.bus.accounts import OWNER as OWNER_KIND
 from parley.bus.channels import readable_by
 from parley.bus.errors import BusError, EnvironmentFault, UnknownSession
-from parley.client.api import CONNECT_S, connect_s, read_credentials
+from parley.client.api import CONNECT_S, connected, read_credentials
 from parley.client.errors import BadInput, Refusal, Unreachable
 from parley.client.view.fold import Fold, fold_log
 
@@ -28,7 +27,6 @@ async def posts(url: str, creds: Path | None, sid: str) -> Fold:
     Unreachable
         The bus, or a moderator, does not answer.
     """
-    from parley.bus.connection import connect
     from parley.bus.posts import Reader
 
     credentials = read_credentials(creds)
@@ -36,9 +34,7 @@ async def posts(url: str, creds: Path | None, sid: str) -> Fold:
     if not channels:
         raise BadInput("creds", f"those of {credentials.user!r}, of kind {credentials.kind}, read no channel")
     try:
-        async with asyncio.timeout(connect_s(url)):
-            connection = await connect(url, credentials, name="parley")
-        async with connection:
+        async with await connected(url, credentials, "parley") as connection:
             reader = Reader(connection, patience_s=2 * CONNECT_S)
             try:
                 history = [post for channel in channels for post in await reader.history(sid, channel)]
@@ -50,8 +46,6 @@ async def posts(url: str, creds: Path | None, sid: str) -> Fold:
             raise Refusal("session", str(error)) from None
         limited = "" if credentials.row.sees_all else f", or it is none that {credentials.user!r} may read"
         raise BadInput("session", f"there is no session {sid} in {url}{limited}") from None
-    except TimeoutError:
-        raise Unreachable(f"no NATS server answers at {url} within {connect_s(url):g} s") from None
     except BusError as error:
         raise Unreachable(str(error)) from error
     history.sort(key=lambda p: p.n)

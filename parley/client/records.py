@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from parley.bus.files.plain import read_plain
-from parley.client.errors import BadInput, ParleyError
+from parley.client.errors import BadInput, ParleyError, bad_input
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas import log
 from parley.schemas.post import Post
@@ -78,13 +78,11 @@ class _Head(msgspec.Struct, frozen=True):
 
 def read_record(path: Path) -> Record:
     """A record from a file. Raises BadInput if it is missing, too large, nested too deep, or no record."""
-    try:
+    with bad_input("file", OSError, what=f"cannot read {path}"):
         size = path.stat().st_size
         if size > MAX_FILE:
             raise BadInput("file", f"{path} has {size:,} bytes, allowed are {MAX_FILE:,}")
         return parse_record(read_plain(path), str(path))
-    except OSError as error:
-        raise BadInput("file", f"cannot read {path}: {error.strerror}") from error
 
 
 def parse_record(data: bytes, path: str) -> Record:

@@ -10,7 +10,7 @@ import msgspec
 
 from parley.agents import strict_yaml
 from parley.bus.files.plain import read_plain
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.schemas.wire import MAX_DEPTH, InvalidValue, in_words, nested_too_deep
 
 T = TypeVar("T")
@@ -18,24 +18,22 @@ MAX_FILE = 1_000_000
 """Bytes of a file."""
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
-    """One settings file. Raises BadInput if it is missing, too large, no YAML mapping, or says a key twice."""
+def read_yaml(path: Path, field: str = "config") -> dict[str, Any]:
+    """One settings file, which `field` names. Raises BadInput if it is missing, too large, no YAML mapping, or says a
+    key twice."""
     try:
-        text = read_plain(path, MAX_FILE)
-        if len(text) > MAX_FILE:
-            raise BadInput("config", f"{path} has more than the {MAX_FILE:,} bytes that are allowed")
-        data = strict_yaml.load(text.decode())
-    except OSError as error:
-        raise BadInput("config", f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput("config", f"{path} is not UTF-8 text (byte {error.start})") from error
+        with bad_input(field, OSError, UnicodeDecodeError, what=f"cannot read {path}"):
+            text = read_plain(path, MAX_FILE)
+            if len(text) > MAX_FILE:
+                raise BadInput(field, f"{path} has more than the {MAX_FILE:,} bytes that are allowed")
+            data = strict_yaml.load(text.decode())
     except strict_yaml.BadYaml as error:
         comma = "," if error.why.startswith("line") else ""
-        raise BadInput("config", f"{path}{comma} {error.why}") from error
+        raise BadInput(field, f"{path}{comma} {error.why}") from error
     if data is None:
         return {}
     if not isinstance(data, dict):
-        raise BadInput("config", f"{path} holds a {type(data).__name__}, expected keys with values")
+        raise BadInput(field, f"{path} holds a {type(data).__name__}, expected keys with values")
     return data
 
 
@@ -142,7 +140,8 @@ def value_of(
             raise InvalidValue(join(path, field), cause.value, limit) from error
         what, _, where = str(error).partition(" - at `$")
         where = where.rstrip("`")
-        raise InvalidValue((path + where).lstrip(".") or whole, _at(value, where), in_words(what)) from error
+        said = in_words(what, wanted, where.removeprefix("."))
+        raise InvalidValue((path + where).lstrip(".") or whole, _at(value, where), said) from error
 
 
 def _at(value: Any, where: str) -> Any:

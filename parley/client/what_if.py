@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.protocols import show_of
 from parley.client.records import Altered, Record, check_protocol, entries_of, opening
 from parley.client.strict_files import read_yaml, struct_of
@@ -17,7 +17,6 @@ from parley.coordinator.machine import Inadmissible, Protocol
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import Diverged, Parting, replay, what_if
 from parley.coordinator.signals.grace import Grace
-from parley.schemas.wire import InvalidValue
 
 _SECTION = re.compile(r"\bconstants\.")
 """What stands in front of the names of constants in their errors."""
@@ -117,10 +116,7 @@ def _changed(
 
 def read_constants(path: Path) -> dict[str, Any]:
     """Constants of a YAML or JSON file, by name. Raises BadInput."""
-    try:
-        return read_yaml(path)
-    except BadInput as error:
-        raise BadInput("--constants", error.why) from error
+    return read_yaml(path, "--constants")
 
 
 def _constants(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,12 +127,10 @@ def _constants(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if tuned is None:
         having = " and ".join(name for name, other in PROTOCOLS.items() if other.tuned is not None)
         raise BadInput("--constants", f"the session ran {protocol}, which has no such constants, but {having} has")
-    try:
+    with bad_input():
         built: dict[str, Any] = msgspec.to_builtins(
             struct_of(dict(given), type(tuned().constants), "constants", sections=_SECTION)
         )
-    except InvalidValue as error:
-        raise BadInput(error.field, str(error)) from error
     return built
 
 
@@ -146,10 +140,8 @@ def _grace(protocol: str, given: object) -> Grace | None:
         return None
     if PROTOCOLS[protocol].may_close is None:
         raise BadInput("--constants", f"the session ran {protocol}, which gives no grace")
-    try:
+    with bad_input("--constants", msgspec.ValidationError, what="grace"):
         return msgspec.convert(given, Grace)
-    except msgspec.ValidationError as error:
-        raise BadInput("--constants", f"grace: {error}") from error
 
 
 def wanted(protocol: str, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

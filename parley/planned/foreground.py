@@ -10,7 +10,7 @@ import msgspec
 from parley.bus import accounts
 from parley.bus.errors import BadKeyFile, BusError
 from parley.client.api import read_credentials
-from parley.client.errors import BadInput, Unreachable
+from parley.client.errors import BadInput, Unreachable, bad_input
 from parley.client.protocols import all_setups
 from parley.client.show.printing import warn
 from parley.coordinator.protocols import PROTOCOLS
@@ -36,14 +36,12 @@ def moderator(
         raise BadInput(
             "creds", f"they are for {credentials.user!r}, of kind {credentials.kind}; expected a moderator's"
         )
-    try:
+    with bad_input("token-key", BadKeyFile):
         make = services.moderator(
             token_key=token_key,
             log_max_age_s=settings.retention.log_days * 86_400,
             queues=queues,
         )
-    except BadKeyFile as error:
-        raise BadInput("token-key", str(error)) from error
     return _serve(credentials.user, make, url, credentials, host, port, log_level)
 
 
@@ -66,7 +64,11 @@ def agent(
     from parley.agents.tools.allow import ToolsError
     from parley.stack import services
 
-    try:
+    with (
+        bad_input("tools", ToolsError),
+        bad_input("hands", HandsError),
+        bad_input("spec", SpecError, ModelMisconfigured),
+    ):
         agent_spec = function.load(spec, queue) if function.PATH.fullmatch(spec) else load(spec)
         if queue and agent_spec.queue != queue:
             raise BadInput("queue", f"{spec} serves {agent_spec.queue}; --queue is for an agent that is a function")
@@ -78,19 +80,11 @@ def agent(
             tools=settings.tools,
             hands=settings.hands,
         )
-    except ToolsError as error:
-        raise BadInput("tools", str(error)) from error
-    except HandsError as error:
-        raise BadInput("hands", str(error)) from error
-    except (SpecError, ModelMisconfigured) as error:
-        raise BadInput("spec", str(error)) from error
     url, credentials = _bus(settings)
     if credentials.queue != agent_spec.queue:
         raise BadInput("creds", f"they are for queue {credentials.queue!r}, the agent serves {agent_spec.queue!r}")
-    try:
+    with bad_input("spec", NotEnrolled):
         agent_spec.check_pin(credentials.pin)
-    except NotEnrolled as error:
-        raise BadInput("spec", str(error)) from error
     for told in filter(None, (wish_words([agent_spec]), shared_words(settings, agent_spec.queue))):
         warn(told)
     return _serve(agent_spec.queue, make, url, credentials, host, port, log_level)

@@ -13,7 +13,7 @@ import msgspec
 
 from parley.agents.tools import allow
 from parley.client.api import Parley, open_client
-from parley.client.errors import BadInput, StackFailed
+from parley.client.errors import BadInput, StackFailed, bad_input
 from parley.client.learned import store
 from parley.client.opening import Offer, known_protocol, with_panel
 from parley.client.protocols import SETUPS, panel_setup, setup_of
@@ -257,10 +257,8 @@ def _seats(agents: Sequence["Agent"], stack: Stack) -> "dict[str, Agent]":
     from parley.agents.model.base import ModelMisconfigured
     from parley.agents.models.function import agents_by_queue
 
-    try:
+    with bad_input("agents", ModelMisconfigured):
         return agents_by_queue(agents, [row.queue for row in stack.agents])
-    except ModelMisconfigured as error:
-        raise BadInput("agents", str(error)) from error
 
 
 @asynccontextmanager

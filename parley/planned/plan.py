@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.opening import Offer, known_protocol, whole_settings
 from parley.client.protocols import SETUPS, Setup, panel_setup, setup_of
 from parley.coordinator.admission import SET_A_MODEL, build_settings, without_model
@@ -82,10 +82,8 @@ class Plan:
             return rows
         from parley.agents.experts import ExpertError, read_files
 
-        try:
+        with bad_input("experts", ExpertError):
             files = {queue_of(name): path.resolve() for name, (_, path) in read_files(folder).items()}
-        except ExpertError as error:
-            raise BadInput("experts", str(error)) from error
         copies = self.settings.stack.copies
         own = {q: AgentRow(queue=q, spec=str(path), copies=copies, process=process) for q, path in files.items()}
         return tuple(({row.queue: row for row in rows} | own).values())
@@ -188,10 +186,8 @@ class Plan:
     def check(self) -> None:
         """Raise BadInput where the protocol does not exist, or one of its own settings cannot be right."""
         protocol = known_protocol(self.protocol)
-        try:
+        with bad_input("", Inadmissible):
             build_settings(protocol, whole_settings(self.protocol, self.own))
-        except Inadmissible as error:
-            raise BadInput(error.field, str(error)) from error
 
     def of(self, opening: OpenSession) -> "Plan":
         """For one session."""
@@ -217,13 +213,8 @@ def _without_agents(rows: tuple[AgentRow, ...], free: Sequence[str]) -> tuple[Ag
 
 
 def plan_of(settings: Settings) -> Plan:
-    """Settings with the panel file that they name, which is opened here and nowhere else.
-
-    Raises
-    ------
-    BadInput
-        As parley.stack.panel_file.read_panel; also where the bus runs elsewhere.
-    """
+    """Settings with the panel file that they name, which is opened here and nowhere else. Raises BadInput: as
+    parley.stack.panel_file.read_panel; also where the bus runs elsewhere."""
     path = settings.panel_file
     if settings.experts is not None and settings.nats.url:
         why = f"{settings.experts} is for an embedded stack, but --nats names a bus elsewhere; enroll them there"

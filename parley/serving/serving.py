@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from parley.bus.accounts import PROBE, Credentials, load_credentials
 from parley.client.api import read_credentials
 from parley.client.client import Serve as ServeHook
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.show.printing import give, say, warn
 from parley.demos.demo import names
 from parley.demos.play import own_state, play_beside
@@ -273,10 +273,8 @@ def address_of(listening: socket.socket) -> str:
 
 @asynccontextmanager
 async def _listens(health: HealthServer) -> AsyncIterator[None]:
-    try:
+    with bad_input("metrics-port", OSError):
         await health.__aenter__()
-    except OSError as error:
-        raise BadInput("metrics-port", error.strerror or str(error)) from error
     try:
         yield
     finally:
@@ -285,7 +283,7 @@ async def _listens(health: HealthServer) -> AsyncIterator[None]:
 
 def listening_socket(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises BadInput."""
-    try:
+    with bad_input("port", OSError, what=f"{host}:{port}"):
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -293,8 +291,6 @@ def listening_socket(host: str, port: int) -> socket.socket:
         listener.listen(2048)
         listener.setblocking(False)
         return listener
-    except OSError as error:
-        raise BadInput("port", f"{host}:{port}: {error.strerror}") from error
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from parley.client.errors import BadInput
+from parley.client.errors import bad_input
 from parley.client.text import line
 from parley.schemas.expert import NO_HANDS, QUEUE
 from parley.schemas.presence import Announcement
@@ -23,10 +23,8 @@ def faults_of(where: str) -> Iterator[None]:
     from parley.agents.models import ModelError
     from parley.agents.specs import SpecError
 
-    try:
+    with bad_input(where, SpecError, ModelError):
         yield
-    except (SpecError, ModelError) as error:
-        raise BadInput(where, str(error)) from error
 
 
 def variables(environ: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -76,13 +74,8 @@ def expected_announcements(rows: tuple[AgentRow, ...], *, tools: bool = True) ->
 
 
 def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
-    """One line that names the rows whose calls count as free because no price is known; empty: none.
-
-    Raises
-    ------
-    BadInput
-        A row's agent cannot be made.
-    """
+    """One line that names the rows whose calls count as free because no price is known; empty: none. Raises BadInput: a
+    row's agent cannot be made."""
     if not names_models(rows):
         return ""
     from parley.agents.openai.options import parse
@@ -102,13 +95,7 @@ def unpriced_words(rows: tuple[AgentRow, ...]) -> str:
 
 def wishes_words(rows: tuple[AgentRow, ...]) -> str:
     """One line that names the experts whose specification wishes a model that nothing maps; empty: there are none.
-    Those that ship wish none.
-
-    Raises
-    ------
-    BadInput
-        A row's agent cannot be made.
-    """
+    Those that ship wish none. Raises BadInput: a row's agent cannot be made."""
     specs = [agent_of(row) for row in rows if row.spec]
     return wish_words([spec for spec in specs if spec.expert is not None])
 

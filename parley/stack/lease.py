@@ -35,7 +35,7 @@ from typing import Self
 
 import msgspec
 
-from parley.client.errors import BadInput, StackFailed
+from parley.client.errors import StackFailed, bad_input
 from parley.schemas.session import human_queue
 from parley.stack import disk_watch, keys
 from parley.stack.beginning import OTHER, Order, build_of, is_locked, last_words, start_supervisor
@@ -321,12 +321,10 @@ class Lease:
     def _make_state(self) -> None:
         if self._state is None:
             self._state = Path(tempfile.mkdtemp(prefix="parley-"))
-        try:
+        with bad_input("state", OSError, what=f"cannot use {self._state}"):
             self._state.mkdir(parents=True, exist_ok=True, mode=0o700)
             (self._state / "logs").mkdir(exist_ok=True, mode=0o700)
             self._state = self._state.resolve()
-        except OSError as error:
-            raise BadInput("state", f"cannot use {self._state}: {error.strerror}") from error
 
     def _check(self, rows: Sequence[AgentRow]) -> None:
         check_models(tuple(row for row in rows if row.copies), self._environ)

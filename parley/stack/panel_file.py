@@ -134,17 +134,9 @@ class Panel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_panel(path: Path) -> Panel:
-    """A panel from its file.
-
-    Raises
-    ------
-    BadInput
-        The file cannot be read; a seat or a field that cannot be right, with the nearest known one.
-    """
-    try:
-        data = read_yaml(path)
-    except BadInput as error:
-        raise BadInput("panel-file", error.why) from error
+    """A panel from its file. Raises BadInput: the file cannot be read; a seat or a field that cannot be right, with the
+    nearest known one."""
+    data = read_yaml(path, "panel-file")
     team = "members" in data
     named, fields = ("members", TeamFile) if team else ("seats", PanelFile)
     _known(data, list(fields.model_fields), "", path)

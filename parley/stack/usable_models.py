@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from parley.bus.files.plain import is_named
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.schemas.expert import expert_of
 from parley.stack.announce import agent_of, faults_of, spec_of, variables
 from parley.stack.rows import AgentRow, names_models
@@ -24,12 +24,8 @@ _TOOLS = "PARLEY_TOOLS"
 def check_models(rows: tuple[AgentRow, ...], environ: Mapping[str, str] = os.environ) -> None:
     """Refuse a panel whose models cannot be made, before anything starts.
 
-    Where nothing names a model there is nothing to check, and the check's imports are not paid.
-
-    Raises
-    ------
-    BadInput
-        The agent, and what is wrong: an unknown provider, a missing key and its variable, a field of its file.
+    Where nothing names a model there is nothing to check, and the check's imports are not paid. Raises BadInput: the
+    agent, and what is wrong: an unknown provider, a missing key and its variable, a field of its file.
     """
     if not names_models(rows, environ):
         return
@@ -45,14 +41,9 @@ def check_models(rows: tuple[AgentRow, ...], environ: Mapping[str, str] = os.env
 
 def check_tools(rows: Sequence[AgentRow], environ: Mapping[str, str]) -> None:
     """Refuse an allow list of tools, or a list of hands, that experts could not be started with, before anything
-    starts. `environ`: as the agents' user has it.
-
-    Raises
-    ------
-    BadInput
-        The file that PARLEY_TOOLS or PARLEY_HANDS names cannot be used, or an expert's specification names hands that
-        are not there: the file, the field and what is allowed.
-    """
+    starts. `environ`: as the agents' user has it. Raises BadInput: the file that PARLEY_TOOLS or PARLEY_HANDS names
+    cannot be used, or an expert's specification names hands that are not there: the file, the field and what is
+    allowed."""
     own = [row for row in rows if row.spec and expert_of(row.queue)]
     if own:
         _check_hands(own, environ)
@@ -60,10 +51,8 @@ def check_tools(rows: Sequence[AgentRow], environ: Mapping[str, str]) -> None:
         return
     from parley.agents.tools import allow
 
-    try:
+    with bad_input(allow.VARIABLE, allow.ToolsError):
         allow.find(variables(environ))
-    except allow.ToolsError as error:
-        raise BadInput(allow.VARIABLE, str(error)) from error
 
 
 def _check_hands(rows: Sequence[AgentRow], environ: Mapping[str, str]) -> None:
@@ -76,13 +65,8 @@ def _check_hands(rows: Sequence[AgentRow], environ: Mapping[str, str]) -> None:
 
 async def refuse_servers(rows: tuple[AgentRow, ...]) -> None:
     """See that the servers of these agents' language models answer, before a stack starts that would wait for them.
-    Each is asked for its list of models, which costs nothing.
-
-    Raises
-    ------
-    BadInput
-        Nobody listens at an address, or the key is not taken: names the agent, its model's server, and why.
-    """
+    Each is asked for its list of models, which costs nothing. Raises BadInput: nobody listens at an address, or the key
+    is not taken: names the agent, its model's server, and why."""
     if not names_models(rows):
         return
     from parley.agents.models import make_model

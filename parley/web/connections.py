@@ -4,10 +4,9 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 
-from parley.bus.accounts import Credentials
-from parley.bus.connection import Connection, connect
+from parley.bus.connection import Connection
 from parley.bus.errors import BusError, WrongCredentials
-from parley.client.api import connect_s
+from parley.client.api import connected
 from parley.client.client import Client, Serve
 from parley.client.errors import Unreachable
 from parley.observability.metrics import Metrics
@@ -51,7 +50,8 @@ class Connections:
             connection = self._open.get(key)
             if connection is None or connection.nc.is_closed:
                 try:
-                    connection = await _connected(self.url, principal.credentials)
+                    own = principal.credentials
+                    connection = await connected(self.url, own, f"gateway:{own.user}")
                 except Unreachable as error:
                     if not isinstance(error.__cause__, WrongCredentials):  # that is this principal's trouble alone
                         self._metrics.bus_connected.set(0)
@@ -104,13 +104,3 @@ async def connections(
         yield pool
     finally:
         await pool.close()
-
-
-async def _connected(url: str, credentials: Credentials) -> Connection:
-    try:
-        async with asyncio.timeout(connect_s(url)):
-            return await connect(url, credentials, name=f"gateway:{credentials.user}")
-    except TimeoutError:
-        raise Unreachable(f"no NATS server answers at {url} within {connect_s(url):g} s") from None
-    except BusError as error:
-        raise Unreachable(str(error)) from error

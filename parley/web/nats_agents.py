@@ -22,7 +22,7 @@ from synadia_ai.agents import Envelope, ProtocolError, QueryTimeout, StatusChunk
 
 from parley.bus.errors import BusError
 from parley.client.client import Client
-from parley.client.errors import BadInput, ParleyError
+from parley.client.errors import BadInput, ParleyError, bad_input
 from parley.client.evidence import SentFile
 from parley.client.show.open_items import OpenItem
 from parley.client.view.fold import Fold
@@ -118,10 +118,8 @@ class _Panels:
         return answer
 
     async def _answered(self, client: Client, name: str, prompt: Envelope, stream: PromptStream) -> None:
-        try:
+        with bad_input("attachments", ValueError, what="it is no base64"):
             files = [SentFile(a.filename, a.to_bytes()) for a in prompt.attachments or ()]
-        except ValueError as error:
-            raise BadInput("attachments", f"it is no base64: {error}") from error
         given = {**({"protocol": name} if name else {}), **prompt.extras}
         sid = await program_sessions.open_text_session(client, self._offers, prompt.prompt, given, files)
         await stream.send(StatusChunk(status=f"session {sid}"))

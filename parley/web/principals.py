@@ -20,7 +20,7 @@ import msgspec
 
 from parley.bus.accounts import CLIENT, OWNER, VIEWER, Credentials, load_credentials, write_private
 from parley.bus.errors import BadKeyFile
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 
 KEY_BYTES = 32
 COOKIE_KEY = "web.key"
@@ -189,11 +189,9 @@ class Principals:
 
 def _principal(path: Path) -> Principal:
     """The principal of a NAME.token. Raises BadInput."""
-    try:
+    with bad_input("keys", OSError, ValueError, BadKeyFile, what=str(path)):
         fingerprint = path.read_text("ascii").strip()
         credentials = load_credentials(path.with_suffix(".json"))
-    except (OSError, ValueError, BadKeyFile) as error:
-        raise BadInput("keys", f"{path}: {error}") from error
     if len(fingerprint) != 64 or set(fingerprint) - set("0123456789abcdef"):
         raise BadInput("keys", f"{path} holds no SHA-256 in hex; make it with parley bus token")
     if credentials.kind not in SERVED:
@@ -223,10 +221,8 @@ def new_token(path: Path) -> str:
     """
     token = secrets.token_urlsafe(32)
     kept = path.with_suffix(".token")
-    try:
+    with bad_input("name", BadKeyFile):
         credentials = load_credentials(path)
-    except BadKeyFile as error:
-        raise BadInput("name", str(error)) from error
     if credentials.kind not in SERVED:
         raise BadInput("name", f"{path} is of kind {credentials.kind}; wanted is {' or '.join(SERVED)}")
     cookie_key(path.with_name(COOKIE_KEY))

@@ -15,7 +15,7 @@ from starlette.types import Receive
 from parley.bus.errors import BusError, UnknownSession
 from parley.client import follow_up, following
 from parley.client.client import Client
-from parley.client.errors import BadInput, NotAllowed, ParleyError
+from parley.client.errors import BadInput, NotAllowed, ParleyError, bad_input
 from parley.client.evidence import ReadEvidence, SentFile
 from parley.client.follow_up import Earlier
 from parley.client.opened_session import open_session
@@ -227,10 +227,8 @@ async def open_text_session(
 ) -> str:
     """Open what a program asks in a text, with files for every seat; the session's id. Raises as `asked` (options are
     those of tools, MCP) and `opened`."""
-    try:
+    with bad_input("question", InvalidValue):
         question, pasted = question_of(text)
-    except InvalidValue as error:
-        raise BadInput("question", str(error)) from error
 
     def read(protocol: str) -> ReadEvidence:
         return files_for_all(protocol, files).plus(*pasted)

@@ -1,13 +1,12 @@
 """Admission: from a request to a complete first event, or the reason why not."""
 
-import dataclasses
 from typing import Any
 
 import pytest
 
 from parley.coordinator.admission import admit, build_settings
 from parley.coordinator.machine import Inadmissible
-from parley.coordinator.protocols import PROTOCOLS, register
+from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.log import Opened
 from parley.schemas.session import Document, OpenSession, Seat
 from tests.protocols.consensus.play import CONSENSUS, document, worker, workers
@@ -104,6 +103,7 @@ def test_documents_refused(documents: tuple[Document, ...], text: str) -> None:
         ({"quorun": 1}, "consensus.quorun", "did you mean consensus.quorum?"),
         ({"round_limit": 2.5}, "consensus.round_limit", "got 2.5, allowed is a whole number"),
         ({"least": {"facts": 1}}, "consensus.least", "got 'facts', allowed are approach, priority"),
+        ({"absent": "stays"}, "consensus.absent", "got 'stays', allowed are leaves, counts"),
     ],
 )
 def test_settings_refused(given: dict[str, Any], field: str, text: str) -> None:
@@ -117,6 +117,3 @@ def test_registry() -> None:
     assert PROTOCOLS["consensus"] is CONSENSUS
     assert {name: protocol.name for name, protocol in PROTOCOLS.items()} == {name: name for name in PROTOCOLS}
     assert PROTOCOLS.get("waltz") is None and "waltz" not in PROTOCOLS
-    assert register(CONSENSUS) is CONSENSUS
-    with pytest.raises(ValueError, match="two protocols are named consensus"):
-        register(dataclasses.replace(CONSENSUS, version=2))

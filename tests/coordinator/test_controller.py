@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.schedulers import stop_rule as stops
-from parley.coordinator.schedulers.controller import Observation, admits, advance, begin, verdict
+from parley.coordinator.schedulers.controller import Observation, admits, begin, verdict
 from parley.coordinator.schedulers.tone import LEVELS, tone
 from parley.schemas.control import Control, Verdict
 from tests.protocols.maci import naive
@@ -58,19 +58,6 @@ def test_the_weighted_variant_is_reported_and_not_controlled_on() -> None:
     assert set(one.logged) == {
         "weighted_jsd", "mutual_information", "normalised_mutual_information", "kl", "cross_entropy", "w1",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("beliefs", "message"),
-    [
-        ({"u": U, "w": V}, "belief of w, which has none of the blind round"),
-        ({"u": (0.5, 0.5), "v": V}, "belief of u: 2 probabilities for 3 outcomes"),
-    ],
-)
-def test_beliefs_that_do_not_fit_are_refused(beliefs: dict[str, tuple[float, ...]], message: str) -> None:
-    state = play(control(), [seen()])
-    with pytest.raises(ValueError, match=message):
-        advance(control(), state, Observation(beliefs=beliefs))
 
 
 @pytest.mark.parametrize("name", sorted(PROTOCOLS))

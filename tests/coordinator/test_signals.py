@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from parley.coordinator.schedulers.dials import bins, level
 from parley.coordinator.signals.beliefs import logged, mixture, spread
-from parley.coordinator.signals.crit import Similarities, by_agent, overlap, panel, quality, weights
+from parley.coordinator.signals.crit import Similarities, by_agent, overlap, panel, weights
 from parley.coordinator.signals.progress import flags, progress
 from parley.coordinator.signals.regime import classify
 from parley.schemas.control import Control
@@ -37,12 +37,7 @@ def test_evidence_quality_is_the_cosine_of_the_mean_span_with_the_prototype(seed
     members = dice.integers(0, n, size=dice.integers(1, n + 1)).tolist()
     mean = vectors[members].mean(axis=0)
     expected = float(mean @ theta / np.linalg.norm(mean))
-    assert quality(similar(vectors, theta), members) == pytest.approx(expected, abs=1e-9)
-
-
-def test_figures_of_another_number_of_texts_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 figures in the triangle of 2 texts, wanted are 3"):
-        Similarities(Similar(gram=(1.0, 1.0), dots=(0.5, 0.5)))
+    assert Similarities(similar(vectors, theta)).quality(members) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +47,7 @@ def test_figures_of_another_number_of_texts_are_refused() -> None:
 )
 def test_no_evidence_gives_0(spans: list[list[float]], members: list[int]) -> None:
     found = similar(np.array(spans), np.array([1.0, 0.0])) if spans else Similar()
-    assert quality(found, members) == 0.0
+    assert Similarities(found).quality(members) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_a_usage_error_with_json_is_one_document(
     ("words", "said", "why"),
     [
         ([b"q\xff"], b"", "argument 2: got 'q\\udcff', which is not UTF-8"),
-        ([b"-"], b"a\xff", "question: standard input is not UTF-8 text (byte 1)"),
+        ([b"-"], b"a\xff", "question: cannot read standard input: it is not UTF-8 text (byte 1)"),
     ],
 )
 def test_what_is_not_utf8_is_named_and_nothing_is_started(

@@ -73,7 +73,7 @@ def test_a_misspelt_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"a: [", ""), (b"- 1\n- 2", ""), (b"seed: 1 # \xff", r" is not UTF-8 text \(byte 10\)"),
+        (b"a: [", ""), (b"- 1\n- 2", ""), (b"seed: 1 # \xff", r": it is not UTF-8 text \(byte 10\)"),
         (b"budget: {tokens: 1}\nbudget: {tokens: 2}\n", ", line 2: the key budget stands here again, first in line 1"),
     ],
 )  # fmt: skip

@@ -7,14 +7,14 @@ import time
 
 import msgspec
 
-from parley.agents.artifacts import ArtifactAccess, ArtifactError
+from parley.agents.artifacts import ArtifactAccess, told_of_folder
 from parley.agents.context import Shown
-from parley.agents.model.base import Completion, ModelRefused, ModelUnavailable
+from parley.agents.model.base import Completion
 from parley.agents.protocols.madp import check_output, stand_ins
 from parley.agents.protocols.madp.made_for_tests import made_for_tests
 from parley.agents.protocols.madp.weakened import weakened
 from parley.agents.tools import sandbox
-from parley.agents.tools.folder import FolderError, TaskFolder, unpack_archive
+from parley.agents.tools.folder import TaskFolder, unpack_archive
 from parley.schemas.folders.archive import Files
 from parley.schemas.protocols.madp.work import MOST_OUTPUT, MOST_RESTORED, MOST_WEAKENED, CheckBrief, Checked
 from parley.schemas.turn import Usage
@@ -26,7 +26,7 @@ _BEFORE_THE_END_S = 3.0
 async def run_check(shown: Shown, artifacts: ArtifactAccess) -> Completion:
     """Run it. Raises ModelError: the folder cannot be had."""
     brief: CheckBrief = shown.brief
-    try:
+    with told_of_folder():
         data = await artifacts.get(brief.folder) if brief.folder else b""
         base = await artifacts.get(brief.base) if brief.base and brief.when == "after" else b""
         with TaskFolder(data) as folder:
@@ -35,10 +35,6 @@ async def run_check(shown: Shown, artifacts: ArtifactAccess) -> Completion:
             checked = await _ran(brief, folder, shown.deadline_ns)
             body = msgspec.structs.replace(checked, restored=restored[:MOST_RESTORED], weakened=touched)
             return Completion(body=body, usage=Usage())
-    except FolderError as error:
-        raise ModelRefused(str(error)) from None
-    except ArtifactError as error:
-        raise ModelUnavailable(str(error)) from None
 
 
 def _touched(base: Files, files: Files) -> tuple[str, ...]:

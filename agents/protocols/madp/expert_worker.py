@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from parley.agents.artifacts import ArtifactAccess, ArtifactError
+from parley.agents.artifacts import ArtifactAccess, told_of_folder
 from parley.agents.context import Other, Shown, laid_beside
 from parley.agents.equipment import Equipment, Hands
-from parley.agents.model.base import Completion, Emit, ModelError, ModelRefused, ModelUnavailable
+from parley.agents.model.base import Completion, Emit
 from parley.agents.protocols.madp import check_output
 from parley.agents.protocols.madp.check_worker import run_check
 from parley.agents.protocols.madp.hands_turn import as_reply, by_hands
@@ -25,7 +25,7 @@ from parley.agents.protocols.madp.reply_diff import diff_in
 from parley.agents.tools import patch
 from parley.agents.tools.allow import AllowList
 from parley.agents.tools.client import Toolbox
-from parley.agents.tools.folder import FolderError, TaskFolder, archive
+from parley.agents.tools.folder import TaskFolder, archive
 from parley.agents.tools.loop import Loop, TurnEnd
 from parley.schemas.artifact import Artifact
 from parley.schemas.folders.request_kind import wanted
@@ -54,14 +54,9 @@ Brief = WorkBrief | SupportBrief | ReviewBrief
 
 
 async def serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
-    """Answer one turn of MADP with what a worker has (parley.agents.turn_kinds.kit.Kit.serve).
-
-    Raises
-    ------
-    ModelError
-        As the model's; ModelRefused: the folder after the work is none that can be handed in; ModelUnavailable: its
-        archive cannot be had or stored.
-    """
+    """Answer one turn of MADP with what a worker has (parley.agents.turn_kinds.kit.Kit.serve). Raises ModelError: as
+    the model's; ModelRefused: the folder after the work is none that can be handed in; ModelUnavailable: its archive
+    cannot be had or stored."""
     if shown.kind == "match":
         return await worker.model.reply(shown, emit)
     if shown.kind == "check":
@@ -74,17 +69,13 @@ async def serve(worker: Equipment, shown: Shown, emit: Emit, artifacts: Artifact
 
 async def _worked(worker: Equipment, shown: Shown, emit: Emit, artifacts: ArtifactAccess) -> Completion:
     brief: Brief = shown.brief
-    try:
+    with told_of_folder():
         data = await artifacts.get(brief.folder) if brief.folder else b""
         base = None
         if not isinstance(brief, SupportBrief) and brief.base != brief.folder:
             base = await artifacts.get(brief.base) if brief.base else b""
         with TaskFolder(data, base) as folder:
             return await _in_folder(worker, shown, emit, artifacts, folder)
-    except FolderError as error:
-        raise ModelRefused(str(error)) from None
-    except ArtifactError as error:
-        raise ModelUnavailable(str(error)) from None
 
 
 async def _in_folder(
@@ -116,10 +107,8 @@ async def _in_folder(
         }
         shown = laid_out(with_files)
         ended = await Loop(worker.model, shown, emit, STEPS[shown.kind], box, **budget).run()
-    try:
+    with told_of_folder(ended.usage):
         body = await _body(worker, brief, ended, folder, artifacts)
-    except (FolderError, ArtifactError) as error:
-        raise _ours(error, ended.usage) from None
     return Completion(
         body=msgspec.structs.replace(body, calls=tuple(_counted(c, ended) for c in body.calls), **saw),
         usage=ended.usage,
@@ -132,11 +121,9 @@ async def _by_hands(
 ) -> Completion:
     """The turn as an agent of others does it. It changed the folder or it did nothing, whatever it says."""
     end = await by_hands(hands, shown, (*shown.others, *_beside(shown.brief)), emit, folder)
-    try:
+    with told_of_folder(end.usage):
         changes = await _handed_in(folder, artifacts, True)
         results = await _results(end.results, artifacts)
-    except (FolderError, ArtifactError) as error:
-        raise _ours(error, end.usage) from None
     reply = as_reply(end, hands.name, isinstance(shown.brief, SupportBrief))
     if isinstance(reply, Work):
         changes["performed"] = bool(changes["diff"])
@@ -253,11 +240,6 @@ async def _handed_in(folder: TaskFolder, artifacts: ArtifactAccess, touched: boo
     if folder.changed:
         changes["folder"] = await artifacts.put(await asyncio.to_thread(folder.pack))
     return changes
-
-
-def _ours(error: Exception, usage: Any) -> ModelError:
-    kind = ModelRefused if isinstance(error, FolderError) else ModelUnavailable
-    return kind(str(error), usage)
 
 
 def _with(completion: Completion, body: Any) -> Completion:

@@ -54,15 +54,8 @@ def determine_depth(factors: Factors, candidates: Sequence[Candidate]) -> Depth:
     factors
         Of these candidates.
     candidates
-        At least one.
-
-    Raises
-    ------
-    ValueError
-        There is none: 9.1's first row comes before.
+        At least one: where there is none, 9.1's first row comes before.
     """
-    if not candidates:
-        raise ValueError("candidates: got 0, at least 1 is needed")
     most = max(c.confidence for c in candidates)
     if factors.candidate_count == 1 and candidates[0].confidence > INSTANT_ABOVE:
         return "instant"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from parley.bus.errors import BusError
-from parley.client.errors import BadInput, ParleyError
+from parley.client.errors import BadInput, ParleyError, bad_input
 from parley.client.learned import store
 from parley.client.learned.verdicts import question_hash
 from parley.client.protocols import setup_of
@@ -88,10 +88,8 @@ class PastOutcomes:
         BadInput
             The kind is none.
         """
-        try:
+        with bad_input("kind", InvalidValue):
             learned = Learned(kind=_kind_of(kind), thresholds=thresholds or msgspec.UNSET)
-        except InvalidValue as error:
-            raise BadInput("kind", str(error)) from error
         if known.verdicts:
             from parley.client.learned.verdicts import table
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from parley.bus.files.plain import read_plain
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.learned.verdicts import KnownOutcome
 from parley.client.setup.lesson import Lesson
 from parley.schemas.past_sessions.learned import Calibration, Thresholds
@@ -45,23 +45,14 @@ def existing_file(path: Path | str) -> Path:
     """A file that somebody named, to be read. Raises BadInput where it is not there: only one that nobody named may be
     missing."""
     path = Path(path)
-    try:
-        path.stat()
-    except FileNotFoundError:
-        raise BadInput("learned.file", f"there is no file {path}; parley reliability learn --file writes one") from None
-    except OSError as error:
-        raise BadInput("learned.file", f"cannot read {path}: {error.strerror}") from error
+    if not path.exists():
+        raise BadInput("learned.file", f"there is no file {path}; parley reliability learn --file writes one")
     return path
 
 
 def read(path: Path) -> Store:
-    """The file; a file that is not there holds nothing.
-
-    Raises
-    ------
-    BadInput
-        It cannot be read, is too large, or is none of this format.
-    """
+    """The file; a file that is not there holds nothing. Raises BadInput: it cannot be read, is too large, or is none of
+    this format."""
     try:
         size = path.stat().st_size
         if size > MAX_FILE:
@@ -84,18 +75,16 @@ def read(path: Path) -> Store:
 def write(path: Path, store: Store) -> None:
     """Replace the file whole: a reader sees the old one or the new one. Raises BadInput."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
+    with bad_input("learned.file", OSError, what=f"cannot write {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         beside.write_bytes(msgspec.json.format(msgspec.json.encode(store), indent=1) + b"\n")
         beside.replace(path)
-    except OSError as error:
-        raise BadInput("learned.file", f"cannot write {path}: {error.strerror}") from error
 
 
 def update(path: Path, change: Callable[[Store], Store]) -> Store:
     """Change the file as it is now, one process after another; what it is then. It is not written where nothing
     changes. Raises BadInput."""
-    try:
+    with bad_input("learned.file", OSError, what=f"cannot write {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.with_name(f".{path.name}.lock").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -104,5 +93,3 @@ def update(path: Path, change: Callable[[Store], Store]) -> Store:
             if after != before:
                 write(path, after)
             return after
-    except OSError as error:
-        raise BadInput("learned.file", f"cannot write {path}: {error.strerror}") from error

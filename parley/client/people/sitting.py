@@ -17,10 +17,10 @@ from parley.agents.specs import AgentSpec, builtin
 from parley.bus import subjects
 from parley.bus.accounts import Credentials
 from parley.bus.channels import CONTROL, speaks_on
-from parley.bus.connection import Connection, connect
+from parley.bus.connection import Connection
 from parley.bus.errors import BusError, UnknownSession
 from parley.bus.posts import Reader
-from parley.client.errors import BadInput, Refusal, Unreachable
+from parley.client.errors import BadInput, Refusal, Unreachable, bad_input
 from parley.client.show.control import SEAT
 from parley.schemas.post import CLOSED, Post
 from parley.schemas.session import human_queue
@@ -38,11 +38,9 @@ def order_of(seat: str, seconds: float, then: str) -> Sit:
     """That somebody sits down. Raises BadInput."""
     if then not in THEN:
         raise BadInput("then", f"got {then!r}, expected one of {', '.join(THEN)}")
-    try:
+    with bad_input("seconds", msgspec.ValidationError, SchemaError):
         given = {"t": "sit", "id": secrets.token_hex(8), "seat": seat, "seconds": seconds, "then": then}
         return msgspec.convert(given, Sit)
-    except (msgspec.ValidationError, SchemaError) as error:
-        raise BadInput("seconds", str(error)) from error
 
 
 def leaving(order: Sit) -> Sit:
@@ -65,15 +63,6 @@ def spec_of(credentials: Credentials, seat: str) -> AgentSpec:
     """What the person's worker serves."""
     role = credentials.role or getattr(builtin(seat), "roles", ("",))[0]
     return AgentSpec(queue=credentials.queue, roles=(role,), model="human", room=1)
-
-
-async def open_connection(url: str, credentials: Credentials) -> Connection:
-    """The person's own connection. Raises Unreachable."""
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            return await connect(url, credentials, name=credentials.user)
-    except TimeoutError:
-        raise Unreachable(f"no NATS server answers at {url} within {PATIENCE_S:g} s") from None
 
 
 async def check_open(connection: Connection, url: str, sid: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.records import Record, opening
 from parley.client.rendering import picture
 from parley.client.rendering.terminal import answer_lines, bare, card_lines, part_lines
@@ -99,13 +99,8 @@ def _parts(fold: Fold) -> tuple[CardPart, ...]:
 
 
 def draw(record: Record, path: Path) -> str:
-    """Draw a record's picture into a file; what it shows, in words.
-
-    Raises
-    ------
-    BadInput
-        An unknown format, a session of which no picture can be drawn, a file that cannot be written.
-    """
+    """Draw a record's picture into a file; what it shows, in words. Raises BadInput: an unknown format, a session of
+    which no picture can be drawn, a file that cannot be written."""
     form = picture.form_of(path)
     fold = fold_of(record)
     series = fold.signals()
@@ -113,8 +108,6 @@ def draw(record: Record, path: Path) -> str:
     if not groups:
         why = "nothing was measured by round" if fold.entries else "nothing is known of it"
         raise BadInput("--plot", f"session {line(record.sid)} ({line(opening(record).protocol)}) has no picture: {why}")
-    try:
+    with bad_input("--plot", OSError, what=f"cannot write {path}"):
         path.write_bytes(picture.draw(series, fold.answer(), fold.show.round_name, form))
-    except OSError as error:
-        raise BadInput("--plot", f"cannot write {path}: {error.strerror}") from error
     return f"{path}: {', '.join(title.lower() for title in groups)}, by {fold.show.round_name.lower()}"

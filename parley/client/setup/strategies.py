@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.schemas import registry
 from parley.schemas.strategies import MAX_FILE, MAX_OWN, Strategy, parse, shipped
 from parley.schemas.wire import InvalidValue
@@ -31,14 +31,8 @@ def read_folder(folder: Path | str) -> tuple[Strategy, ...]:
 def _read(path: Path) -> Strategy:
     if (size := path.stat().st_size) > MAX_FILE:
         raise BadInput("own_strategies", f"{path}: {size:,} bytes, allowed are at most {MAX_FILE:,}")
-    try:
+    with bad_input("own_strategies", UnicodeDecodeError, InvalidValue, OSError, what=str(path)):
         return parse(path.stem, path.read_text(encoding="utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise BadInput("own_strategies", f"{path}: byte {error.start} is not UTF-8") from error
-    except InvalidValue as error:
-        raise BadInput("own_strategies", f"{path}: {error}") from error
-    except OSError as error:
-        raise BadInput("own_strategies", f"{path}: {error.strerror}") from error
 
 
 def brought() -> dict[str, Strategy]:

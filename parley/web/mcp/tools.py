@@ -12,7 +12,7 @@ from pydantic import Field
 from parley.agents.experts import ExpertError, builtin
 from parley.client import records, what_if
 from parley.client.api import Parley
-from parley.client.errors import BadInput, NotAllowed, Refusal
+from parley.client.errors import BadInput, NotAllowed, Refusal, bad_input
 from parley.client.evidence import ReadEvidence
 from parley.client.opening import without_files
 from parley.client.protocols import task_setup
@@ -204,13 +204,9 @@ class Tools:
         with errors():
             routing = task_setup().routing()
             assert routing is not None, "the protocol of tasks routes them"
-            try:
+            with bad_input(), bad_input("experts", ExpertError):
                 asked = routing.task(cleaned(task).text, tuple(files or ()))
                 router = await anyio.to_thread.run_sync(lambda: routing.router(builtin()))
-            except InvalidValue as error:
-                raise BadInput(error.field, str(error)) from error
-            except ExpertError as error:
-                raise BadInput("experts", str(error)) from error
             routed = (await router.route_all((asked,)))[0]
         confidences = {c.expert: c.confidence for c in routed.candidates}
         lead = routed.lead
@@ -230,11 +226,9 @@ class Tools:
         documents = ReadEvidence()
         if path:  # models fill an optional text with an empty one
             documents = await anyio.to_thread.run_sync(projects.load_project, projects.under(self._roots, path))
-        try:
+        with bad_input("context", InvalidValue):
             if context and context.strip():
                 documents = documents.plus(program_sessions.document(_CONTEXT, context))
-        except InvalidValue as error:
-            raise BadInput("context", str(error)) from error
         return await program_sessions.asked(
             parley.client, self._offers, question or "", given, "mcp", lambda _: documents,
             documents=bool(documents.documents),

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from parley.agents.experts import builtin
-from parley.client.errors import BadInput, NotAllowed
+from parley.client.errors import BadInput, NotAllowed, bad_input
 from parley.client.opening import limits_of, without_files
 from parley.client.people import inbox as questions
 from parley.client.people import sitting
@@ -17,7 +17,6 @@ from parley.observability import caller
 from parley.schemas.expert import queue_of
 from parley.schemas.presence import Announcement, Workers
 from parley.schemas.session import ForkSession
-from parley.schemas.wire import InvalidValue
 from parley.web.app import client_of, principal_of, shared_of
 from parley.web.errors import JsonResponse
 from parley.web.health import Health, ModelHealth
@@ -108,11 +107,9 @@ async def fork(request: Request) -> Response:
     client = await client_of(request)
     row = await acted_on(client, sid, own=True)
     without_files(row.protocol, asked.settings)
-    try:
+    with bad_input():
         changed = wanted(row.protocol, {row.protocol: asked.settings})
         opening = ForkSession(of=sid, round=asked.round, settings=changed, budget=limits_of(asked.budget, "page"))
-    except InvalidValue as error:
-        raise BadInput(error.field, str(error)) from error
     with caller.root("parley gateway"):
         opened = await client.fork(opening)
     return JsonResponse({"session": opened}, 201)

@@ -7,9 +7,8 @@ import msgspec
 from starlette.requests import Request
 
 from parley.bus.accounts import Credentials
-from parley.client.errors import BadInput, NotAllowed
+from parley.client.errors import BadInput, NotAllowed, bad_input
 from parley.schemas.session import SESSION_ID
-from parley.schemas.wire import InvalidValue
 from parley.web.app import principal_of, shared_of
 from parley.web.errors import TooLarge
 from parley.web.page.hub import Hub
@@ -82,9 +81,5 @@ async def body_of(request: Request, kind: type[T]) -> T:
 
 def document(data: bytes, kind: type[T], name: str = "body") -> T:
     """A JSON document. Raises BadInput with the field."""
-    try:
+    with bad_input(), bad_input(name, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return msgspec.json.decode(data, type=kind)
-    except InvalidValue as error:
-        raise BadInput(error.field, str(error)) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # a ValidationError too
-        raise BadInput(name, str(error)) from error

@@ -17,6 +17,7 @@ from parley.agents.worker import Worker
 from parley.bus.accounts import Credentials, load_credentials
 from parley.bus.connection import Connection
 from parley.bus.errors import BadKeyFile, BusError
+from parley.client.api import connected
 from parley.client.errors import BadInput, NotAllowed, ParleyError, Refusal
 from parley.client.people import sitting
 from parley.observability.metrics import Metrics
@@ -69,7 +70,7 @@ class Chair:
 
     async def _begun(self) -> Connection:
         spec = sitting.spec_of(self._credentials, self._seat).model_copy(update={"room": ROOM})
-        connection = await self._open.enter_async_context(await sitting.open_connection(self._url, self._credentials))
+        connection = await self._open.enter_async_context(await connected(self._url, self._credentials))
         worker = Worker(
             connection, spec=spec, model=self.person, metrics=Metrics(), ack_wait_s=self._ack_wait_s, drain_s=0.1
         )

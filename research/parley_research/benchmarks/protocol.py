@@ -20,8 +20,8 @@ import msgspec
 from parley.agents.context import Shown
 from parley.agents.model.base import Completion, Emit
 from parley.agents.protocols import KITS, Kind, Kit
-from parley.coordinator import protocols
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop, Wish
+from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.table import Answered, Cell, Missed, OpenTurn, Protocol, Role, Step, Unaffordable, View, to
 from parley.schemas.presence import Announcement
 from parley.schemas.session import OpenSession, Seat
@@ -157,30 +157,29 @@ def _outcome(s: State, v: View) -> tuple[dict[str, Any], tuple[dict[str, Any], .
 
 _LOST: dict[type, Cell] = {Missed: to(_on_lost, Phase.DONE), Unaffordable: to(_on_lost, Phase.DONE)}
 
-DEBATE = protocols.register(
-    Protocol(
-        name=NAME,
-        version=1,
-        settings=Settings,
-        state=State,
-        table={
-            Phase.DEBATING: {Answered: to(_on_argued, Phase.DEBATING, Phase.JUDGING), **_LOST},
-            Phase.JUDGING: {Answered: to(_on_judged, Phase.DEBATING, Phase.CONCLUDING), **_LOST},
-            Phase.CONCLUDING: {Answered: to(_on_concluded, Phase.DONE), **_LOST},
-            Phase.DONE: {},
-        },
-        done=Phase.DONE,
-        replies={"argue": Text, "judge": Text, "conclude": Text},
-        roles=(Role(DEBATER, 2), Role(JUDGE, 1)),
-        channel=PUBLIC,
-        seat=_seat,
-        start=_start,
-        final=_final,
-        check=_check,
-        outcome=_outcome,
-        attempts=1,
-    )
+DEBATE = Protocol(
+    name=NAME,
+    version=1,
+    settings=Settings,
+    state=State,
+    table={
+        Phase.DEBATING: {Answered: to(_on_argued, Phase.DEBATING, Phase.JUDGING), **_LOST},
+        Phase.JUDGING: {Answered: to(_on_judged, Phase.DEBATING, Phase.CONCLUDING), **_LOST},
+        Phase.CONCLUDING: {Answered: to(_on_concluded, Phase.DONE), **_LOST},
+        Phase.DONE: {},
+    },
+    done=Phase.DONE,
+    replies={"argue": Text, "judge": Text, "conclude": Text},
+    roles=(Role(DEBATER, 2), Role(JUDGE, 1)),
+    channel=PUBLIC,
+    seat=_seat,
+    start=_start,
+    final=_final,
+    check=_check,
+    outcome=_outcome,
+    attempts=1,
 )
+PROTOCOLS.add(NAME, DEBATE)
 
 _POSTS = {"answer": Text, "verdict": Text}
 KITS.add(NAME, Kit({kind: Kind(brief=Brief, reply=Text, posts=_POSTS) for kind in DEBATE.replies}))

@@ -179,7 +179,7 @@ def test_a_file_that_is_no_strategy_says_what_is_wrong(name: str, text: str, tol
         ({}, "holds 0 Markdown files; allowed are 1 to 20"),
         ({f"own-{n}": FILE.encode() for n in range(21)}, "holds 21 Markdown files"),
         ({"long": FILE.encode() * 60}, "bytes, allowed are at most 4,000"),
-        ({"odd": b"# \xff"}, "byte 2 is not UTF-8"),
+        ({"odd": b"# \xff"}, "it is not UTF-8 text (byte 2)"),
     ],
 )
 def test_a_folder_has_its_limits(files: dict[str, bytes], told: str, tmp_path: Path) -> None:

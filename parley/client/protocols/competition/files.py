@@ -18,14 +18,14 @@ from typing import Any
 import msgspec
 
 from parley.agents.protocols.competition import personas
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.strict_files import read_yaml, struct_of
 from parley.coordinator.admission import refuse_controls
 from parley.coordinator.protocols.competition.seats import due, texts
 from parley.coordinator.table import Inadmissible
 from parley.schemas.protocols.competition.format import TEAMS, Format, Team, seats_of
 from parley.schemas.protocols.competition.messages import Personality
-from parley.schemas.wire import InvalidValue, SchemaError, not_empty
+from parley.schemas.wire import SchemaError, not_empty
 
 DEFAULT = "four_stage"
 _OWN = re.compile(r"^(?:format|topic|personalit(?:y|ies))\.")
@@ -52,19 +52,14 @@ def built_in() -> tuple[str, ...]:
 
 
 def read_format(name: str) -> Format:
-    """A format by its built-in name, or from a YAML file.
-
-    Raises
-    ------
-    BadInput
-        Neither; a file that cannot be read; a field that cannot be right, with file, field, value and limit.
-    """
+    """A format by its built-in name, or from a YAML file. Raises BadInput: neither; a file that cannot be read; a field
+    that cannot be right, with file, field, value and limit."""
     path = FORMATS / f"{name}.yaml" if name in built_in() else Path(name)
     if not path.is_file():
         near = difflib.get_close_matches(name, built_in(), 1)
         hint = f"did you mean {near[0]}?" if near else f"built in are {', '.join(built_in())}"
         raise BadInput("format", f"{name!r} is no format and no file; {hint}")
-    return parse_format(_mapping(path, "format"), str(path))
+    return parse_format(read_yaml(path, "format"), str(path))
 
 
 def parse_format(data: Mapping[str, Any], where: str) -> Format:
@@ -76,10 +71,8 @@ def parse_format(data: Mapping[str, Any], where: str) -> Format:
 
 def personalities(path: Path | None = None) -> dict[str, Personality]:
     """Personalities by name, those of a file over those that are shipped. Raises BadInput."""
-    try:
+    with bad_input("personalities", personas.PersonalityError):
         return {**personas.load(), **(personas.load(path) if path is not None else {})}
-    except personas.PersonalityError as error:
-        raise BadInput("personalities", str(error)) from error
 
 
 def topic(reference: str) -> tuple[Topic, Path | None]:
@@ -97,7 +90,7 @@ def topic(reference: str) -> tuple[Topic, Path | None]:
     """
     text, _, name = reference.partition("#")
     path = Path(text)
-    data = _mapping(path, "topic")
+    data = read_yaml(path, "topic")
     topics = data.get("topics", data)
     if not isinstance(topics, dict) or not topics:
         raise BadInput("topic", f"{path} holds no topics: expected names with a motion each")
@@ -121,13 +114,8 @@ def topic(reference: str) -> tuple[Topic, Path | None]:
 
 def whole(given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a competition with its format and its personalities read: `format` may be a name, a file or the
-    format itself, `personalities` a file or the personalities. Only those that a seat has are kept.
-
-    Raises
-    ------
-    BadInput
-        As `read` and `personalities`; a style of a seat that is not there, or of a name that nobody knows.
-    """
+    format itself, `personalities` a file or the personalities. Only those that a seat has are kept. Raises BadInput: as
+    `read` and `personalities`; a style of a seat that is not there, or of a name that nobody knows."""
     format_ = given.get("format", DEFAULT)
     rules = parse_format(format_, "competition.format") if isinstance(format_, dict) else read_format(str(format_))
     named = given.get("styles") or {}
@@ -176,26 +164,13 @@ def seats(given: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(due(of(given)))
 
 
-def _mapping(path: Path, field: str) -> dict[str, Any]:
-    try:
-        return read_yaml(path)
-    except BadInput as error:
-        raise BadInput(field, error.why) from error
-
-
 def _converted(data: Any, wanted: type, field: str, where: str) -> Any:
     """Plain values as a type. What is wrong is told with the file, the field, the value and what is allowed."""
-    try:
+    with bad_input(field, SchemaError, what=where):
         return struct_of(data, wanted, field, sections=_OWN)
-    except InvalidValue as error:
-        raise BadInput(field, f"{where}: {error}") from error
-    except SchemaError as error:
-        raise BadInput(field, f"{where}: {error}") from error
 
 
 def _refuse_controls(data: Any, field: str) -> None:
-    try:
+    with bad_input("", Inadmissible):
         for where, text in texts(data, field):
             refuse_controls(where, text)
-    except Inadmissible as error:
-        raise BadInput(error.field, str(error)) from error

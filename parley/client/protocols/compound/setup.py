@@ -16,7 +16,7 @@ def parts_of(given: list[str]) -> list[Any]:
 
 def _of_file(name: str) -> list[Any]:
     """A line each, empty lines left out; of YAML the list `parts`, of texts and of parts with what is their own."""
-    from parley.client.errors import BadInput
+    from parley.client.errors import BadInput, bad_input
     from parley.client.strict_files import read_yaml
 
     if name.lower().endswith((".yaml", ".yml")):
@@ -24,10 +24,8 @@ def _of_file(name: str) -> list[Any]:
         if not isinstance(parts, list):
             raise BadInput("parts", f"{name} has no list `parts`")
         return parts
-    try:
+    with bad_input("parts", OSError, UnicodeDecodeError, what=f"cannot read {name}"):
         lines = Path(name).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput("parts", f"cannot read {name}: {error}") from error
     return [line.strip() for line in lines if line.strip()]
 
 

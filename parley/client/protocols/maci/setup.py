@@ -13,14 +13,8 @@ MOST_OUTCOMES = 1_000_000
 
 def read_outcomes(text: str) -> list[str]:
     """The lines of a file that is there (empty ones, and those that begin with `#`, are passed over), else what stands
-    between commas.
-
-    Raises
-    ------
-    BadInput
-        A file that cannot be read; one word that is no file; a name with characters that cannot be shown. Whether they
-        are outcomes is for the protocol to say.
-    """
+    between commas. Raises BadInput: a file that cannot be read; one word that is no file; a name with characters that
+    cannot be shown. Whether they are outcomes is for the protocol to say."""
     from parley.client.errors import BadInput
     from parley.client.text import clean
 
@@ -44,35 +38,19 @@ def _is_there(text: str) -> bool:
 
 def _lines_of(name: str) -> list[str]:
     from parley.bus.files.plain import read_plain
-    from parley.client.errors import BadInput
+    from parley.client.errors import BadInput, bad_input
 
-    try:
+    with bad_input("outcomes", OSError, UnicodeDecodeError, what=f"cannot read {name}"):
         data = read_plain(Path(name), MOST_OUTCOMES)
         if len(data) > MOST_OUTCOMES:
             raise BadInput("outcomes", f"{name} has more than the {MOST_OUTCOMES:,} bytes that are allowed")
         return [line.strip() for line in data.decode("utf-8-sig").split("\n")]
-    except OSError as error:
-        raise BadInput("outcomes", f"cannot read {name}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput("outcomes", f"{name} is not UTF-8 text (byte {error.start})") from error
-
-
-def _preset(name: str) -> str:
-    from typing import get_args, get_type_hints
-
-    from parley.client.errors import BadInput
-    from parley.schemas.control import Control
-
-    known = get_args(get_type_hints(Control)["reading"])
-    if name not in known:
-        raise BadInput("--preset", f"--preset: got {name!r}, presets are {', '.join(known)}")
-    return name
 
 
 def _signals(path: str, preset: str | None, lines: bool) -> Any:
     from parley.client.protocols.maci import signals_file
 
-    return signals_file.read_debates(path, preset=preset and _preset(preset), lines=lines)
+    return signals_file.read_debates(path, preset=preset, lines=lines)
 
 
 class MaciSetup(Setup):
@@ -94,7 +72,6 @@ _PRESET = Option(
     str | None,
     "maci: paper uses the published settings. With debate (default), agents can change their minds.",
     sets="reading",
-    read=_preset,
 )
 _SIGNALS_HELP = """Compute MACI's signals and stop over a recorded debate.
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import msgspec
 
 from parley.bus.files.plain import read_plain
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.setup.setup import BadLine
 from parley.client.strict_files import join, load_json, struct_of, value_of
 from parley.coordinator.schedulers import controller
@@ -113,10 +113,8 @@ def read_debate(path: str) -> SignalsReport:
 
 
 def _read(name: str, place: str, data: bytes, preset: str | None) -> SignalsReport:
-    try:
+    with bad_input(name, InvalidValue, what=place):
         return run(*_parsed(load_json(data), preset))
-    except InvalidValue as error:
-        raise BadInput(name, f"{place}: {error}") from error
 
 
 def _each(name: str, lines: Iterable[bytes], preset: str | None) -> Iterator[SignalsReport | BadLine]:
@@ -152,21 +150,16 @@ def run(
 def _bytes(path: str) -> bytes:
     if path == "-":
         return sys.stdin.buffer.read()
-    try:
+    with bad_input(path, OSError, what=path):
         return read_plain(path)
-    except OSError as error:
-        raise BadInput(path, f"{path}: {error.strerror or error}") from error
 
 
 def _lines(path: str) -> Iterator[bytes]:
     if path == "-":
         yield from sys.stdin.buffer
         return
-    try:
-        with Path(path).open("rb") as file:
-            yield from file
-    except OSError as error:
-        raise BadInput(path, f"{path}: {error.strerror or error}") from error
+    with bad_input(path, OSError, what=path), Path(path).open("rb") as file:
+        yield from file
 
 
 def _parsed(

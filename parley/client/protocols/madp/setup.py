@@ -118,15 +118,6 @@ def _snippets(paths: list[Path]) -> list[str]:
     return task_files.snippets(paths)
 
 
-def _depth(given: str) -> str:
-    from parley.client.errors import BadInput
-    from parley.schemas.routing import DEPTHS
-
-    if given not in DEPTHS:
-        raise BadInput("depth", f"got {given!r}, expected one of {', '.join(DEPTHS)}")
-    return given
-
-
 def _conversation(path: Path) -> list[dict[str, str]]:
     from parley.client.protocols.madp import task_files
 
@@ -159,7 +150,6 @@ SETUP = MadpSetup(
             str | None,
             "madp: how deep the coordination goes: instant, quick, standard or extended (default: as the task needs).",
             metavar="DEPTH",
-            read=_depth,
         ),
         Option(
             "--files",

@@ -9,7 +9,7 @@ from posixpath import normpath
 import msgspec
 
 from parley.bus.files.plain import read_plain
-from parley.client.errors import BadInput
+from parley.client.errors import BadInput, bad_input
 from parley.client.text import line
 from parley.schemas.folders.archive import FolderError, unpack_archive
 from parley.schemas.routing import Message
@@ -28,21 +28,14 @@ def snippets(paths: Sequence[Path]) -> list[str]:
 
 
 def conversation(path: Path) -> list[dict[str, str]]:
-    """An earlier conversation: JSON lines `{"role": ..., "text": ...}`.
-
-    Raises
-    ------
-    BadInput
-        Names the file and the line.
-    """
+    """An earlier conversation: JSON lines `{"role": ..., "text": ...}`. Raises BadInput: names the file and the
+    line."""
     messages: list[dict[str, str]] = []
     for number, text in enumerate(_text("conversation", path, MAX_CONVERSATION).split("\n"), 1):
         if not text.strip():
             continue
-        try:
+        with bad_input("conversation", SchemaError, what=f"{path}, line {number}"):
             message = decode(text.encode(), Message)
-        except SchemaError as error:
-            raise BadInput("conversation", f"{path}, line {number}: {error}") from error
         if message.role not in _SPEAKERS:
             problem = f"role: got {line(message.role)!r}, expected {' or '.join(_SPEAKERS)}"
             raise BadInput("conversation", f"{path}, line {number}: {problem}")
@@ -90,12 +83,8 @@ def refuse_missing(command: str, data: bytes) -> None:
 
 
 def _text(field: str, path: Path, most: int) -> str:
-    try:
+    with bad_input(field, OSError, UnicodeDecodeError, what=f"cannot read {path}"):
         text = read_plain(path).decode("utf-8-sig")
-    except OSError as error:
-        raise BadInput(field, f"cannot read {path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BadInput(field, f"{path} is not UTF-8 text (byte {error.start})") from error
     if len(text) > most:
         raise BadInput(field, f"{path} has {len(text):,} characters, the limit is {most:,}")
     return text
