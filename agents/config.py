@@ -67,13 +67,8 @@ def environment(folder: Path = Path(), environ: Mapping[str, str] | None = None)
     """The environment over the file `.env` in a folder.
 
     Where the environment names another provider than the file does for the same prefix, what the file says of its own
-    provider (model, key, address) is not taken over.
-
-    Raises
-    ------
-    ModelMisconfigured
-        The file cannot be read, is not UTF-8, or has a line that is no assignment: its number, and never what stands
-        there, which may be a key.
+    provider (model, key, address) is not taken over. Raises ModelMisconfigured: the file cannot be read, is not UTF-8,
+    or has a line that is no assignment: its number, and never what stands there, which may be a key.
     """
     variables = dict(os.environ if environ is None else environ)
     path = folder / ".env"
@@ -151,13 +146,8 @@ def resolve(spec: AgentSpec, environ: Mapping[str, str]) -> AgentSpec:
     A spec that names no model takes what the environment names, else `extractive`. One that names `openai` is completed
     and overridden. One that names another model keeps it, unless a variable of its seat or role says otherwise. A
     helper with an encoder of its own compares with that, unless such a variable names a model. A key in the result is a
-    Secret.
-
-    Raises
-    ------
-    ModelMisconfigured
-        Names the variable: a provider that nobody knows, a number that is none, a missing key or address, two settings
-        that contradict each other.
+    Secret. Raises ModelMisconfigured: names the variable: a provider that nobody knows, a number that is none, a
+    missing key or address, two settings that contradict each other.
     """
     resolved = _with_model(spec, environ)
     return (
@@ -170,12 +160,7 @@ def variables_of(spec: AgentSpec, environ: Mapping[str, str]) -> tuple[AgentSpec
     that are set, only those that the agent uses are among them.
 
     A model of the operator's own (`module:attribute`) gets what begins with the agent's prefixes, and what its option
-    `key_variable` names.
-
-    Raises
-    ------
-    ModelMisconfigured
-        As `resolve`.
+    `key_variable` names. Raises ModelMisconfigured: as `resolve`.
     """
     read = _Read(environ)
     resolved = resolve(spec, read)

@@ -18,13 +18,8 @@ class DocumentCache:
         self._size = 0
 
     async def of(self, work: Work, turn: Turn) -> list[Document]:
-        """The documents of a turn, in its order; those that no moderator has are left out.
-
-        Raises
-        ------
-        BusError
-            No moderator answered.
-        """
+        """The documents of a turn, in its order; those that no moderator has are left out. Raises BusError: no
+        moderator answered."""
         while True:
             missing = tuple(d.id for d in turn.documents if d.id not in self._documents)
             if not missing or not await self._fetch(work, turn, missing):

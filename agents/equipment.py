@@ -41,13 +41,8 @@ class Hands(Protocol):
     """Why it cannot work here; empty: it can, as far as is known."""
 
     async def work(self, prompt: str, folder: "TaskFolder", caps: Caps, deadline_ns: int, emit: Emit) -> HandsEnd:
-        """Let the agent work until it ends or is ended; never longer than the turn.
-
-        Raises
-        ------
-        ModelUnavailable
-            There is no sandbox, or no such program.
-        """
+        """Let the agent work until it ends or is ended; never longer than the turn. Raises ModelUnavailable: there is
+        no sandbox, or no such program."""
 
 
 @dataclass(frozen=True)

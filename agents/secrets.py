@@ -84,13 +84,8 @@ def scrub(text: str, *secrets: Secret | None, most: int = 200) -> str:
 
 
 def variable(name: str, environ: Mapping[str, str]) -> str:
-    """A variable's value, or the text of the file that `<name>_FILE` names; empty: neither is set.
-
-    Raises
-    ------
-    ModelMisconfigured
-        Both are set, or the file cannot be read or is empty. Names the variable, never the value.
-    """
+    """A variable's value, or the text of the file that `<name>_FILE` names; empty: neither is set. Raises
+    ModelMisconfigured: both are set, or the file cannot be read or is empty. Names the variable, never the value."""
     value, path = environ.get(name, "").strip(), environ.get(f"{name}_FILE", "").strip()
     if not path:
         return value
@@ -115,13 +110,8 @@ def as_key(name: str, value: str) -> Secret:
 
 
 def key_from(names: Iterable[str], environ: Mapping[str, str]) -> Secret | None:
-    """The first of the variables that is set, as a key.
-
-    Raises
-    ------
-    ModelMisconfigured
-        What stands there can be no key, or no variable's name: what was given is not repeated.
-    """
+    """The first of the variables that is set, as a key. Raises ModelMisconfigured: what stands there can be no key, or
+    no variable's name: what was given is not repeated."""
     for name in names:
         if not _VARIABLE.fullmatch(name):
             raise ModelMisconfigured("key_variable: the name of a variable is wanted, and not the key itself")

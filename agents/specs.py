@@ -93,12 +93,8 @@ def of_expert(spec: ExpertSpec) -> AgentSpec:
 
 def load(name_or_path: str) -> AgentSpec:
     """A built-in spec by name, or one from a file: an agent file, or an expert's specification in YAML or Markdown.
-
-    Raises
-    ------
-    SpecError
-        Neither a known name nor a readable file, or a file with a field that is missing, misspelt or out of range.
-    """
+    Raises SpecError: neither a known name nor a readable file, or a file with a field that is missing, misspelt or out
+    of range."""
     spec = builtin(name_or_path)
     if spec is not None:
         return spec
@@ -135,13 +131,8 @@ def _read_expert(path: Path) -> AgentSpec:
 
 
 def parse(text: str, source: str = "agent file") -> AgentSpec:
-    """A spec from YAML.
-
-    Raises
-    ------
-    SpecError
-        Not YAML, a key twice, or a field that is missing, misspelt or out of range.
-    """
+    """A spec from YAML. Raises SpecError: not YAML, a key twice, or a field that is missing, misspelt or out of
+    range."""
     try:
         data = strict_yaml.load(text)
     except strict_yaml.BadYaml as error:

@@ -68,14 +68,8 @@ class _Loader(yaml.SafeLoader):
 
 
 def load(text: str) -> Any:
-    """What a YAML text says, as plain values.
-
-    Raises
-    ------
-    BadYaml
-        Not YAML, or a key twice in one mapping: names the line and the key. A text with half a character, values that
-        are nested too deep or are too many.
-    """
+    """What a YAML text says, as plain values. Raises BadYaml: not YAML, or a key twice in one mapping: names the line
+    and the key. A text with half a character, values that are nested too deep or are too many."""
     try:
         value = yaml.load(text, _Loader)
         _plain(value)

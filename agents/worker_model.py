@@ -108,13 +108,8 @@ class WorkerModel:
             learn(self.turn_s)
 
     async def reply(self, shown: Shown, emit: Emit, artifacts: ArtifactAccess = _NO_ARTIFACTS) -> Completion:
-        """Answer one turn. Quotations are word for word in it, and those that stand nowhere are left out.
-
-        Raises
-        ------
-        ModelError
-            As the model's, or what the protocol's `serve` raises.
-        """
+        """Answer one turn. Quotations are word for word in it, and those that stand nowhere are left out. Raises
+        ModelError: as the model's, or what the protocol's `serve` raises."""
         kit = KITS.get(shown.protocol)
         if kit is None or kit.serve is None:
             return verbatim(shown, await self._equipment.model.reply(shown, emit))

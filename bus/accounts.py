@@ -141,13 +141,7 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def public_key(seed: str) -> str:
-    """Public key of an nkey seed.
-
-    Raises
-    ------
-    BadTable
-        It is not a seed; the text does not repeat it.
-    """
+    """Public key of an nkey seed. Raises BadTable: it is not a seed; the text does not repeat it."""
     try:
         return str(nkeys.from_seed(bytearray(seed.encode())).public_key.decode())
     except (nkeys.NkeysError, ValueError, IndexError):
@@ -182,13 +176,8 @@ def read_file(path: Path) -> bytes:
 
 
 def load_credentials(path: Path) -> Credentials:
-    """Read a credentials file.
-
-    Raises
-    ------
-    BadKeyFile
-        Absent, unreadable, not of this form, or without a usable key. The text never repeats the content.
-    """
+    """Read a credentials file. Raises BadKeyFile: absent, unreadable, not of this form, or without a usable key. The
+    text never repeats the content."""
     try:
         credentials = msgspec.json.decode(read_file(path), type=Credentials)
     except msgspec.DecodeError as error:
@@ -215,12 +204,8 @@ def table(
     """The rows for these queues (queue -> role; an expert's also -> pin) and these names.
 
     `readers`: client -> the clients whose sessions it reads beside its own; one that is not in `clients` is added.
-    `viewers`: the same of users who submit nothing.
-
-    Raises
-    ------
-    BadTable
-        A role that has no account, an expert without a pin, or a name that stands twice.
+    `viewers`: the same of users who submit nothing. Raises BadTable: a role that has no account, an expert without a
+    pin, or a name that stands twice.
     """
     rows = [User(name="operator", kind=OPERATOR, account=SYS)]
     rows += [User(name=name, kind=MODERATOR, account=channels.CORE) for name in moderators]

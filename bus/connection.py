@@ -335,13 +335,8 @@ class Connection:
         return self.nc.put(subject, payload, reply, headers)
 
     async def api(self, suffix: str, body: object = None, timeout_s: float = 5.0) -> dict[str, Any]:
-        """Ask JetStream's API (`STREAM.INFO.LOG`); the answer as it came.
-
-        Raises
-        ------
-        ApiError
-            JetStream refused, with its err_code.
-        """
+        """Ask JetStream's API (`STREAM.INFO.LOG`); the answer as it came. Raises ApiError: JetStream refused, with its
+        err_code."""
         payload = b"" if body is None else msgspec.json.encode(body)
         asked_ns = self.clock.local()
         try:
@@ -358,13 +353,8 @@ class Connection:
 
     async def subscribe(self, subject: str, cb: Handler, queue: str = "") -> Subscription:
         """Hear a subject. A plain function is called at once for each message, and must not block. Calls of a coroutine
-        function run one after another, so it should hand over slow work.
-
-        Raises
-        ------
-        Denied
-            The broker refused; the subscription is not there.
-        """
+        function run one after another, so it should hand over slow work. Raises Denied: the broker refused; the
+        subscription is not there."""
         token, pending = self._register(subject)
         try:
             if inspect.iscoroutinefunction(cb):

@@ -75,13 +75,8 @@ def version_of(binary: str) -> tuple[int, ...]:
 
 
 def find_server() -> str:
-    """Path of a usable nats-server.
-
-    Raises
-    ------
-    ServerNotFound, ServerTooOld, ServerUnusable
-        There is none on this machine, or only one without scheduled messages, or that cannot be run.
-    """
+    """Path of a usable nats-server. Raises ServerNotFound, ServerTooOld, ServerUnusable: there is none on this machine,
+    or only one without scheduled messages, or that cannot be run."""
     bundled = str(Path(sysconfig.get_path("scripts")) / "nats-server")
     on_path = shutil.which("nats-server")
     too_old: tuple[int, ...] = ()
@@ -179,13 +174,7 @@ class EmbeddedServer:
 
     @property
     def pid(self) -> int:
-        """Process id of the running server.
-
-        Raises
-        ------
-        ServerFailed
-            It is not running.
-        """
+        """Process id of the running server. Raises ServerFailed: it is not running."""
         if self._process is None:
             raise ServerFailed("is not running")
         return self._process.pid
@@ -198,13 +187,8 @@ class EmbeddedServer:
         return self._process is not None
 
     def start(self, timeout_s: float = START_S) -> "EmbeddedServer":
-        """Spawn it and wait until it accepts connections; starting twice is fine.
-
-        Raises
-        ------
-        ServerNotFound, ServerTooOld, ServerFailed
-            No usable binary; or it exited, or was not ready in time (with the end of its log).
-        """
+        """Spawn it and wait until it accepts connections; starting twice is fine. Raises ServerNotFound, ServerTooOld,
+        ServerFailed: no usable binary; or it exited, or was not ready in time (with the end of its log)."""
         if not self.begin(timeout_s):
             self.kill()
             raise self._failed("was not ready in time")
@@ -271,14 +255,8 @@ class EmbeddedServer:
         self, users: Iterable[User] | None = None, keys: Mapping[str, str] | None = None, timeout_s: float = 10.0
     ) -> None:
         """Serve another table of users without a restart (SIGHUP, `RELOADS` times): adds users, revokes what was taken
-        away.
-
-        Raises
-        ------
-        ServerFailed
-            Not running, so that it serves the table from its next start on; or the server refused the configuration
-            (with the end of its log).
-        """
+        away. Raises ServerFailed: not running, so that it serves the table from its next start on; or the server
+        refused the configuration (with the end of its log)."""
         self._users = self._users if users is None else tuple(users)
         self._keys = self._keys if keys is None else dict(keys)
         _ = self.pid

@@ -21,26 +21,15 @@ def nkeys(config: Mapping[str, Any]) -> frozenset[str]:
 
 
 def replace_users(config: Mapping[str, Any], users: Iterable[User], keys: Mapping[str, str]) -> dict[str, Any]:
-    """The configuration for these users (keys: user -> public key), all else as it is.
-
-    Raises
-    ------
-    BadTable
-        Two users of one name, or a user without a key.
-    """
+    """The configuration for these users (keys: user -> public key), all else as it is. Raises BadTable: two users of
+    one name, or a user without a key."""
     accounts = json.loads(render(users, keys, store_dir=""))["accounts"]
     return {**config, "accounts": accounts}
 
 
 def without(config: Mapping[str, Any], public: str) -> dict[str, Any]:
     """A rendered configuration without the user of this public key; an account that is empty then goes too, with all
-    that it gave and took.
-
-    Raises
-    ------
-    BadTable
-        No user has this key.
-    """
+    that it gave and took. Raises BadTable: no user has this key."""
     accounts = {
         name: {**account, "users": [u for u in account["users"] if u["nkey"] != public]}
         for name, account in config["accounts"].items()

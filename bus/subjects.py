@@ -72,13 +72,8 @@ def escape(name: str) -> str:
 
 @lru_cache(_KEPT)
 def unescape(token: str) -> str:
-    """The id behind a token. Refuses a token that `escape` never makes.
-
-    Raises
-    ------
-    BadSubject
-        The token is not the escaped form of any id.
-    """
+    """The id behind a token. Refuses a token that `escape` never makes. Raises BadSubject: the token is not the escaped
+    form of any id."""
     if _PLAIN.match(token):
         return token
     if token == "=":

@@ -181,13 +181,7 @@ def queue_of(seat: Seat, ask: log.Ask) -> str:
 
 
 def channel_of(seat: Seat, ask: log.Ask) -> str:
-    """Where the reply to a turn is submitted.
-
-    Raises
-    ------
-    Leak
-        The seat's account does not write there.
-    """
+    """Where the reply to a turn is submitted. Raises Leak: the seat's account does not write there."""
     account = ACCOUNT_OF_ROLE[seat.role]
     if ask.channel and not may_write(account, ask.channel):
         raise Leak(seat.seat, ask.channel)

@@ -205,13 +205,8 @@ def _work(opened: log.Opened, workers: tuple[WorkerChoice, ...]) -> Amount:
 
 
 def check(protocol: Protocol, opened: log.Opened) -> None:
-    """Refuse a session whose budget does not hold what it has at least: one round, or its whole fixed course.
-
-    Raises
-    ------
-    Inadmissible
-        Names the limit and what that may take.
-    """
+    """Refuse a session whose budget does not hold what it has at least: one round, or its whole fixed course. Raises
+    Inadmissible: names the limit and what that may take."""
     budget = opened.budget
     if budget.tokens is None and budget.calls is None and budget.cost_usd is None:
         return  # there is nothing that could be short

@@ -85,13 +85,8 @@ __all__ = [
 
 
 def begin(protocol: Protocol, sid: str, opened: log.Opened, at_ns: int) -> Transition:
-    """The first transition.
-
-    Raises
-    ------
-    Inadmissible
-        The budget does not even hold the first turns and what is kept back for the end.
-    """
+    """The first transition. Raises Inadmissible: the budget does not even hold the first turns and what is kept back
+    for the end."""
     if opened.stop_rule:
         registry.load(STOP_RULES, opened.stop_rule)  # who does not have it leaves the session to others
     settings: Any = decode(encode(opened.settings), protocol.settings)

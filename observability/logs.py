@@ -135,13 +135,8 @@ class PlainFormatter(logging.Formatter):
 
 
 def setup_logging(level: str | int = "INFO", json: bool = True, stream: IO[str] | None = None) -> None:
-    """Send every log line of this process to `stream` (stderr by default), in place of any earlier set-up.
-
-    Raises
-    ------
-    ValueError
-        Unknown level.
-    """
+    """Send every log line of this process to `stream` (stderr by default), in place of any earlier set-up. Raises
+    ValueError: unknown level."""
     if isinstance(level, str):
         level = level.upper()
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)

@@ -165,13 +165,8 @@ def _again(result: Result, sent: SentFolder, into: Into, hints: Hints) -> str:
 
 
 def apply_session(settings: Settings, sid: str, folder: Path, into: Into, *, json: bool) -> tuple[int, dict[str, Any]]:
-    """A task's change that was not applied when it ended: (exit status, as `finish` returns it).
-
-    Raises
-    ------
-    BadInput
-        There is no such session, it still runs, or it had no folder; or the folder cannot be used.
-    """
+    """A task's change that was not applied when it ended: (exit status, as `finish` returns it). Raises BadInput: there
+    is no such session, it still runs, or it had no folder; or the folder cannot be used."""
     into.check(folder)
 
     async def main(parley: Parley) -> dict[str, Any]:
@@ -192,13 +187,8 @@ def apply_session(settings: Settings, sid: str, folder: Path, into: Into, *, jso
 
 def _ended(sid: str, entries: Sequence[str], options: str) -> tuple[log.Opened, Result]:
     """How a session that worked on a folder began, and what it came to, as its log has it: a moderator cannot read a
-    session that another version of the protocol left.
-
-    Raises
-    ------
-    BadInput
-        It cannot be read here, worked on no folder, or has no result.
-    """
+    session that another version of the protocol left. Raises BadInput: it cannot be read here, worked on no folder, or
+    has no result."""
     try:
         record = record_of(sid, entries)
         first, result = opening(record), result_of(record)

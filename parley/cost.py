@@ -11,13 +11,8 @@ from parley.schemas.session import OpenSession
 
 
 def cost_of_own_agents(run: Run, opening: OpenSession) -> Estimate | None:
-    """What the session may come to with the agents of its plan; None where others serve it: they say so.
-
-    Raises
-    ------
-    BadInput
-        It could not be opened on that stack; a model cannot be made.
-    """
+    """What the session may come to with the agents of its plan; None where others serve it: they say so. Raises
+    BadInput: it could not be opened on that stack; a model cannot be made."""
     if run.plan.settings.nats.url or run.plan.uses_kept(ephemeral=run.ephemeral):
         return None
     return estimate.of(opening, run.plan.announced)

@@ -109,13 +109,8 @@ class PinnedAnnouncement(NamedTuple):
 
 @lru_cache(maxsize=2_048)
 def decode_announcement(data: bytes) -> PinnedAnnouncement:
-    """An announcement as it came. Workers repeat theirs every 5 s, byte for byte, and there may be hundreds.
-
-    Raises
-    ------
-    SchemaError
-        It is none.
-    """
+    """An announcement as it came. Workers repeat theirs every 5 s, byte for byte, and there may be hundreds. Raises
+    SchemaError: it is none."""
     return PinnedAnnouncement.of(decode(data, Announcement))
 
 

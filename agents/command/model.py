@@ -168,11 +168,6 @@ def _texts(value: Any, name: str) -> tuple[str, ...]:
 
 
 def make(options: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> CommandModel:
-    """The model; options as in docs/models.md.
-
-    Raises
-    ------
-    ModelMisconfigured
-        An option that is unknown or out of range, or a program that is not there.
-    """
+    """The model; options as in docs/models.md. Raises ModelMisconfigured: an option that is unknown or out of range, or
+    a program that is not there."""
     return CommandModel(options, os.environ if environ is None else environ)

@@ -75,12 +75,7 @@ class _Program(asyncio.SubprocessProtocol):
 async def run(
     argv: Sequence[str], prompt: str, *, environment: Mapping[str, str], seconds: float, most_bytes: int
 ) -> Printed:
-    """Run a program to its end. Cancelling kills it.
-
-    Raises
-    ------
-    Failed
-    """
+    """Run a program to its end. Cancelling kills it. Raises Failed."""
     with tempfile.TemporaryDirectory(prefix="parley-command-", ignore_cleanup_errors=True) as folder:
         loop = asyncio.get_running_loop()
         try:

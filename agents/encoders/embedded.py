@@ -41,13 +41,8 @@ class Embedded:
         return cls()
 
     async def encode(self, texts: Sequence[str]) -> Vectors:
-        """See Encoder. In a thread, so that the event loop goes on.
-
-        Raises
-        ------
-        EncoderError
-            onnxruntime or the files cannot be loaded.
-        """
+        """See Encoder. In a thread, so that the event loop goes on. Raises EncoderError: onnxruntime or the files
+        cannot be loaded."""
         return await asyncio.to_thread(self._encode, texts)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:

@@ -152,13 +152,8 @@ class Reading:
         self.answer = ServerAnswer()
 
     def take(self, data: bytes | bytearray, what: str) -> str:
-        """Add one body or chunk; the text that came with it.
-
-        Raises
-        ------
-        BadBody
-            No JSON object, an error that the server reports, or more text than is taken.
-        """
+        """Add one body or chunk; the text that came with it. Raises BadBody: no JSON object, an error that the server
+        reports, or more text than is taken."""
         try:
             body = decode(data, _WHOLE, what)
         except msgspec.ValidationError:

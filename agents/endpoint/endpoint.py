@@ -101,11 +101,7 @@ class Endpoint:
     async def complete(self, body: dict[str, Any], on_text: Callable[[str], None]) -> ServerAnswer:
         """One chat completion; `on_text` hears its text as it comes, if the body asks for a stream.
 
-        Cancelling closes the connection.
-
-        Raises
-        ------
-        Rejected, Broken
+        Cancelling closes the connection. Raises Rejected, Broken.
         """
         reading = Reading(self._limits, self._key)
         try:
@@ -122,12 +118,8 @@ class Endpoint:
         return reading.done()
 
     async def fetch(self, path: str, body: dict[str, Any] | None = None) -> bytearray:
-        """What the server says at a path of its own, undecoded; with a body, it is posted. Costs nothing.
-
-        Raises
-        ------
-        Rejected, Broken
-        """
+        """What the server says at a path of its own, undecoded; with a body, it is posted. Costs nothing. Raises
+        Rejected, Broken."""
         content = None if body is None else msgspec.json.encode(body)
         async with self._request(path, content, costs=False) as response:
             return await self._read(pieces(response, self._limits), "the server's answer")

@@ -27,13 +27,8 @@ async def detect_stream(pieces: AsyncIterator[bytes], kind: str) -> tuple[AsyncI
 
 
 async def events(pieces: AsyncIterator[bytes], limits: ReplyLimits) -> AsyncIterator[bytes]:
-    """The data of each event; other fields and comments are left out.
-
-    Raises
-    ------
-    BadBody
-        A line or an event that is longer than the limit.
-    """
+    """The data of each event; other fields and comments are left out. Raises BadBody: a line or an event that is longer
+    than the limit."""
     data, lines = bytearray(), 0
     async for line in _lines(pieces, limits):
         if line.startswith(b"data:"):

@@ -32,13 +32,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(field: str, value: Any) -> float:
-    """A price as a number.
-
-    Raises
-    ------
-    ModelMisconfigured
-        Not a number, negative, or not finite; `field` is named.
-    """
+    """A price as a number. Raises ModelMisconfigured: not a number, negative, or not finite; `field` is named."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ModelMisconfigured(f"{field}: got {value!r}, expected a number of US dollars for a million tokens")
     if value < 0:
@@ -47,13 +41,8 @@ def check(field: str, value: Any) -> float:
 
 
 def load(path: Path = TABLE) -> list[tuple[str, Price]]:
-    """(pattern, price) in the file's order.
-
-    Raises
-    ------
-    ModelMisconfigured
-        The file cannot be read or is no table of prices; names the row and the field.
-    """
+    """(pattern, price) in the file's order. Raises ModelMisconfigured: the file cannot be read or is no table of
+    prices; names the row and the field."""
     try:
         rows = strict_yaml.read(path)
     except strict_yaml.BadYaml as error:

@@ -140,13 +140,8 @@ class Matcher:
         self._encoding = asyncio.Lock()
 
     async def match(self, task: Task, specs: Sequence[ExpertSpec]) -> Matched:
-        """The candidates for a task, the most confident first; none: it abstains.
-
-        Raises
-        ------
-        EncoderError
-            The encoder cannot be used; a matcher without one needs none.
-        """
+        """The candidates for a task, the most confident first; none: it abstains. Raises EncoderError: the encoder
+        cannot be used; a matcher without one needs none."""
         return (await self.match_all((task,), specs))[0]
 
     async def match_all(self, tasks: Sequence[Task], specs: Sequence[ExpertSpec]) -> list[Matched]:

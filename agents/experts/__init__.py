@@ -63,14 +63,8 @@ class ExpertError(ValueError):
 
 
 def load_spec(path: Path) -> ExpertSpec:
-    """The specification in a file.
-
-    Raises
-    ------
-    ExpertError
-        The file cannot be read or is too large, is not UTF-8 or YAML, has a key twice, or a field that is missing,
-        unknown, of a wrong type or out of its limits.
-    """
+    """The specification in a file. Raises ExpertError: the file cannot be read or is too large, is not UTF-8 or YAML,
+    has a key twice, or a field that is missing, unknown, of a wrong type or out of its limits."""
     source = str(path)
     try:
         text = plain_text(path, MAX_BYTES)
@@ -162,12 +156,7 @@ def _renamed(agent: Any, source: str) -> Any:
 
 def read_files(folder: Path) -> dict[str, tuple[ExpertSpec, Path]]:
     """The specifications of a folder (`*.yaml`, `*.yml`, `*.md` but a README, `*.mdc`), by id, each with its file.
-
-    Raises
-    ------
-    ExpertError
-        As of `load_spec`; it is no folder, has no specification, or two of one id.
-    """
+    Raises ExpertError: as of `load_spec`; it is no folder, has no specification, or two of one id."""
     if not folder.is_dir():
         raise ExpertError(str(folder), "", "is not a folder")
     paths = files_in(folder)

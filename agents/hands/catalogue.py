@@ -145,13 +145,8 @@ class Catalogue(_Strict):
 
 
 def load(path: Path) -> Catalogue:
-    """The list in a file.
-
-    Raises
-    ------
-    HandsError
-        It cannot be read, is not YAML, has an unknown key, or a value out of range.
-    """
+    """The list in a file. Raises HandsError: it cannot be read, is not YAML, has an unknown key, or a value out of
+    range."""
     return strict_yaml.load_as(path, Catalogue, HandsError)
 
 

@@ -38,13 +38,8 @@ _CONSTANTS = {"pi": math.pi, "e": math.e}
 
 
 def compute(expression: str) -> str:
-    """The value of an expression, as text; of a fraction also as a decimal number.
-
-    Raises
-    ------
-    ValueError
-        It is no arithmetic, is too long, or has no value; says why.
-    """
+    """The value of an expression, as text; of a fraction also as a decimal number. Raises ValueError: it is no
+    arithmetic, is too long, or has no value; says why."""
     if len(expression) > MOST_CHARS:
         raise ValueError(f"the expression has {len(expression):,} characters, the limit is {MOST_CHARS}")
     try:

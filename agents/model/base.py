@@ -160,10 +160,4 @@ class Model(Protocol):
         """US dollars for a million output tokens."""
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        """Answer one turn.
-
-        Raises
-        ------
-        ModelError
-            No reply can be had; the text says why and may be shown to anybody.
-        """
+        """Answer one turn. Raises ModelError: no reply can be had; the text says why and may be shown to anybody."""

@@ -42,13 +42,7 @@ class Extractive:
         self._bench = Workbench(encoding or TextSimilarity(), asks)
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        """Answer one turn; same turn, same reply.
-
-        Raises
-        ------
-        ModelRefused
-            A kind of turn that it has no method for.
-        """
+        """Answer one turn; same turn, same reply. Raises ModelRefused: a kind of turn that it has no method for."""
         method = _method(shown.protocol, shown.kind)
         done = await method.answer(shown, self._bench, emit)
         emit(method.live(done.body))
@@ -67,13 +61,8 @@ def _method(protocol: str, kind: str) -> TurnMethod:
 
 
 def make(options: Mapping[str, Any]) -> Extractive:
-    """The model; its one option is `encoder`, used where objections are compared (docs/encoders.md).
-
-    Raises
-    ------
-    ModelMisconfigured
-        Another option, or an encoder that cannot be had.
-    """
+    """The model; its one option is `encoder`, used where objections are compared (docs/encoders.md). Raises
+    ModelMisconfigured: another option, or an encoder that cannot be had."""
     for name in options:
         if name != "encoder":
             raise ModelMisconfigured(f"options.{name}: the extractive model takes no option but encoder")

@@ -127,13 +127,7 @@ class Recorder(AroundModel):
         self._count = TurnCount()
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        """The other model's reply, recorded.
-
-        Raises
-        ------
-        ModelMisconfigured
-            The file cannot be written.
-        """
+        """The other model's reply, recorded. Raises ModelMisconfigured: the file cannot be written."""
         nth = self._count.nth(shown)
         completion = await self._model.reply(shown, emit)
         record = RecordedReply(
@@ -161,13 +155,7 @@ def recording(model: Model) -> Model:
 
 
 def load(path: Path) -> dict[Place, RecordedReply]:
-    """Stored replies.
-
-    Raises
-    ------
-    ModelMisconfigured
-        The file cannot be read, or a line is no record.
-    """
+    """Stored replies. Raises ModelMisconfigured: the file cannot be read, or a line is no record."""
     records: dict[Place, RecordedReply] = {}
     try:
         lines = read_plain(path).splitlines()
@@ -184,13 +172,8 @@ def load(path: Path) -> dict[Place, RecordedReply]:
 
 
 def make(options: Mapping[str, Any]) -> RecordedModel:
-    """The model; option `path` is the file.
-
-    Raises
-    ------
-    ModelMisconfigured
-        No path, another option, or a file that cannot be used.
-    """
+    """The model; option `path` is the file. Raises ModelMisconfigured: no path, another option, or a file that cannot
+    be used."""
     for name in options:
         if name != "path":
             raise ModelMisconfigured(f"options.{name}: no such option; the recorded model takes path")

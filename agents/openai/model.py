@@ -93,11 +93,6 @@ class OpenAIModel(ConnectedModel):
 
 def make(options: dict[str, Any], environ: Mapping[str, str] | None = None) -> OpenAIModel:
     """The model; options as in docs/models.md, a key that they do not bring as in parley.agents.openai.options.parse.
-
-    Raises
-    ------
-    ModelMisconfigured
-        An option that is unknown, out of range or missing, no key for a provider that needs one, a price table that
-        cannot be used.
-    """
+    Raises ModelMisconfigured: an option that is unknown, out of range or missing, no key for a provider that needs one,
+    a price table that cannot be used."""
     return OpenAIModel(parse(options, environ))

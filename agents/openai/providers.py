@@ -106,13 +106,7 @@ _FAMILIES = (
 
 
 def provider(name: str) -> str:
-    """The provider that a name stands for.
-
-    Raises
-    ------
-    ModelMisconfigured
-        There is none; the nearest is named.
-    """
+    """The provider that a name stands for. Raises ModelMisconfigured: there is none; the nearest is named."""
     wanted = name.strip().lower()
     wanted = ALIASES.get(wanted, wanted).replace("openai-compatible", "openai_compatible")
     if wanted in PRESETS:

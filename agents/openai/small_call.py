@@ -21,13 +21,8 @@ _MESSAGES = [
 
 
 async def ask(model: ConnectedModel) -> str:
-    """What was learned on the way to an answer, in words; empty: nothing had to be.
-
-    Raises
-    ------
-    Rejected, Broken
-        No answer came.
-    """
+    """What was learned on the way to an answer, in words; empty: nothing had to be. Raises Rejected, Broken: no answer
+    came."""
     o, trials = model.options, Trials(model.memory, model.options)
     while True:
         known, rung = trials.known, trials.rung

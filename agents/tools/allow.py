@@ -188,13 +188,8 @@ def filled(text: str, folder: Path, check: str = "") -> str:
 
 
 def load(path: Path) -> AllowList:
-    """The allow list in a file.
-
-    Raises
-    ------
-    ToolsError
-        It cannot be read, is not YAML, has an unknown key, a value out of range, or a program that is not there.
-    """
+    """The allow list in a file. Raises ToolsError: it cannot be read, is not YAML, has an unknown key, a value out of
+    range, or a program that is not there."""
     return strict_yaml.load_as(path, AllowList, ToolsError)
 
 
@@ -215,13 +210,8 @@ def named_file(environ: Mapping[str, str], path: Path | None = None) -> str:
 
 def find(environ: Mapping[str, str], path: Path | None = None, otherwise: Path = SHIPPED) -> AllowList | None:
     """The allow list of the file that is given, or else that PARLEY_TOOLS names, or else the shipped one; None: tools
-    are off. `otherwise`: the shipped one, of an expert or of a seat that looks something up.
-
-    Raises
-    ------
-    ToolsError
-        The file cannot be used.
-    """
+    are off. `otherwise`: the shipped one, of an expert or of a seat that looks something up. Raises ToolsError: the
+    file cannot be used."""
     chosen = named_file(environ, path)
     if chosen == OFF:
         return None

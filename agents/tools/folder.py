@@ -49,13 +49,8 @@ Unwanted = Callable[[str, bool], str | None]
 
 
 def pack(root: Path, unwanted: Unwanted | None = None) -> tuple[bytes, list[LeftOut]]:
-    """A folder as an archive, and what of it was left out, with the reason.
-
-    Raises
-    ------
-    TooLarge
-        It has more files or bytes than an archive may.
-    """
+    """A folder as an archive, and what of it was left out, with the reason. Raises TooLarge: it has more files or bytes
+    than an archive may."""
     files, left_out = read_files(root, unwanted)
     return archive(files), left_out
 
@@ -212,14 +207,9 @@ class TaskFolder:
         return inside(self.root, path)
 
     def clean(self) -> list[str]:
-        """Remove what may not stand here after a call, and say what: links, second names of files that stand
-        elsewhere, special files, what makes a repository (a folder begins without one), names with control characters.
-
-        Raises
-        ------
-        FolderError
-            The folder itself is gone, or another one stands in its place.
-        """
+        """Remove what may not stand here after a call, and say what: links, second names of files that stand elsewhere,
+        special files, what makes a repository (a folder begins without one), names with control characters. Raises
+        FolderError: the folder itself is gone, or another one stands in its place."""
         try:
             status = self.root.lstat()
         except OSError:

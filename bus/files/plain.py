@@ -23,13 +23,8 @@ def is_named(path: Path) -> bool:
 
 
 def read_plain(path: Path | str, most: int = MOST) -> bytes:
-    """The bytes of a file, at most `most` and one more. A pipe is read if somebody writes to it.
-
-    Raises
-    ------
-    OSError
-        It cannot be read; nobody writes to the pipe.
-    """
+    """The bytes of a file, at most `most` and one more. A pipe is read if somebody writes to it. Raises OSError: it
+    cannot be read; nobody writes to the pipe."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         data = bytearray()

@@ -53,13 +53,7 @@ async def batch(
     connection: Connection, stream: str, subject: str, after: int, count: int, *, exact: bool = True
 ) -> list[StoredMessage]:
     """At most `count` messages of a subject behind sequence `after`, in order. `exact`: if they are fewer, there were
-    no more.
-
-    Raises
-    ------
-    BusError
-        The stream did not answer, or refused.
-    """
+    no more. Raises BusError: the stream did not answer, or refused."""
     page = await _page(connection, stream, subject, after, count)
     while exact and connection.clustered and len(page) < count:
         message = await following(connection, stream, subject, page[-1].seq if page else after)

@@ -27,13 +27,8 @@ cause, it takes none until the server starts again."""
 
 
 def free(path: Path) -> int:
-    """Bytes that may still be written where `path` lies, or is to lie.
-
-    Raises
-    ------
-    OSError
-        Nothing of the path can be looked at.
-    """
+    """Bytes that may still be written where `path` lies, or is to lie. Raises OSError: nothing of the path can be
+    looked at."""
     usage = _usage(path)
     return usage.f_bavail * usage.f_frsize
 
@@ -58,13 +53,8 @@ def takes_again(folder: Path) -> bool:
 
 
 def check(path: Path, *, least_files: int = LEAST_FILES) -> None:
-    """See that a store can be started there.
-
-    Raises
-    ------
-    NoRoom
-        Fewer than `LEAST_BYTES`, or than `least_files` files, are free.
-    """
+    """See that a store can be started there. Raises NoRoom: fewer than `LEAST_BYTES`, or than `least_files` files, are
+    free."""
     usage = _usage(path)
     free_bytes = usage.f_bavail * usage.f_frsize
     if free_bytes < LEAST_BYTES:

@@ -58,13 +58,8 @@ class Index:
         self._written: OrderedDict[str, int] = OrderedDict()
 
     async def put(self, row: SessionRow) -> None:
-        """Let this be the session's row, unless it has one that is as far along.
-
-        Raises
-        ------
-        BusError
-            It is not known whether it is: put it again.
-        """
+        """Let this be the session's row, unless it has one that is as far along. Raises BusError: it is not known
+        whether it is: put it again."""
         state = _state(row)
         # An id that was refused to somebody else is one session all the same.
         family = subjects.index.of(session=row.session)

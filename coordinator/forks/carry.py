@@ -65,13 +65,8 @@ def _is_whole(before: Session | None, event: log.Event) -> bool:
 
 
 def position_of(rounds: dict[int, int], sid: str, wanted: int | None) -> tuple[int, int]:
-    """(round, its last transition): of the round that is wanted, or of the last whole one.
-
-    Raises
-    ------
-    Inadmissible
-        The record has no such round.
-    """
+    """(round, its last transition): of the round that is wanted, or of the last whole one. Raises Inadmissible: the
+    record has no such round."""
     if not rounds:
         raise Inadmissible("round", f"session {sid} has no whole round that a fork could carry")
     if wanted is None:

@@ -35,13 +35,9 @@ class Forks:
         self._protocols = protocols
 
     async def wanted(self, sid: str, author: str, request: ForkSession, trace: Callable[[], str]) -> ForkRequest:
-        """What the fork is made of; the artifacts of the record's session are the fork's too from here on.
-
-        Raises
-        ------
-        Inadmissible
-            There is no such record, it is another's or not over; a setting, a seat or a round that cannot be.
-        """
+        """What the fork is made of; the artifacts of the record's session are the fork's too from here on. Raises
+        Inadmissible: there is no such record, it is another's or not over; a setting, a seat or a round that cannot
+        be."""
         entries = await self._record(author, request.of)
         replayed = await asyncio.to_thread(self._recomputed, request.of, entries)
         protocol = self._protocols[replayed.session.opened.protocol]

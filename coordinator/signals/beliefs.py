@@ -29,13 +29,8 @@ _fsum = math.fsum
 
 def parse_belief(shares: Iterable[Share], outcomes: Sequence[str], field: str = "belief") -> Belief:
     """Read a belief that names its outcomes; those it leaves out have 0. Case counts only where two names differ in it.
-
-    Raises
-    ------
-    InvalidValue
-        Names an outcome that is unknown or named twice, a probability that is not 0 to 1 (within 0.02), or a sum
-        farther from 1 than 0.02. Within 0.02 it is renormalised.
-    """
+    Raises InvalidValue: names an outcome that is unknown or named twice, a probability that is not 0 to 1 (within
+    0.02), or a sum farther from 1 than 0.02. Within 0.02 it is renormalised."""
     known = ClosedList(outcomes)
     places = {name: place for place, name in enumerate(outcomes)}
     values = [0.0] * len(outcomes)
@@ -53,13 +48,8 @@ def parse_belief(shares: Iterable[Share], outcomes: Sequence[str], field: str = 
 
 
 def checked(values: Sequence[float], field: str, outcomes: Sequence[str] = ()) -> Belief:
-    """Probabilities in the order of the outcomes, as they are or renormalised.
-
-    Raises
-    ------
-    InvalidValue
-        As `parse_belief` does; an entry's field is `field[i]`, or `field.name` where outcomes are given.
-    """
+    """Probabilities in the order of the outcomes, as they are or renormalised. Raises InvalidValue: as `parse_belief`
+    does; an entry's field is `field[i]`, or `field.name` where outcomes are given."""
     within = SUM_WITHIN + _SUM_ROUNDING
     for place, p in enumerate(values):
         if not 0 <= p <= 1 + within:

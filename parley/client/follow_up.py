@@ -84,13 +84,7 @@ class Earlier(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def earlier(record: Record) -> Earlier:
-    """What a session leaves, from its record.
-
-    Raises
-    ------
-    BadInput
-        The session is still open.
-    """
+    """What a session leaves, from its record. Raises BadInput: the session is still open."""
     opened = opening(record)
     found = found_by(record.sid, opened.question, result_of(record), fold_of(record).posts)
     folder = bool(opened.settings.get("folder"))

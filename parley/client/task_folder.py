@@ -133,13 +133,7 @@ def as_documents(folder: Path) -> Iterator[Path]:
 
 
 def read_folder(folder: Path) -> SentFolder:
-    """A folder as it is now.
-
-    Raises
-    ------
-    BadInput
-        It is none, cannot be read, or is larger than an artifact may be.
-    """
+    """A folder as it is now. Raises BadInput: it is none, cannot be read, or is larger than an artifact may be."""
     from parley.agents.tools import folder as folders
 
     if not folder.is_dir():

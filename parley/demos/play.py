@@ -35,13 +35,8 @@ class Command:
 
 
 def play(name: str, *, state: Path | None, pace_s: float, options: Sequence[str], quietly: bool) -> None:
-    """Become the process that plays a demo. `quietly`: what is said beside it goes to standard error.
-
-    Raises
-    ------
-    BadInput
-        There is no such demo.
-    """
+    """Become the process that plays a demo. `quietly`: what is said beside it goes to standard error. Raises BadInput:
+    there is no such demo."""
     demo, lacks = playable(read(name))
     tell = warn if quietly else say
     tell(

@@ -28,14 +28,8 @@ def kept_in(settings: Settings, *, to_read: bool = False) -> Path:
 
 
 async def learned_now(settings: Settings) -> LearnReport:
-    """Read all feedback that there is, and keep what it says (parley.client.learned.learning.learn).
-
-    Raises
-    ------
-    BadInput
-        No file is named for a bus that runs elsewhere; a file cannot be read or written; the credentials are no
-        owner's.
-    """
+    """Read all feedback that there is, and keep what it says (parley.client.learned.learning.learn). Raises BadInput:
+    no file is named for a bus that runs elsewhere; a file cannot be read or written; the credentials are no owner's."""
     file = kept_in(settings)
     async with last_stack(settings) as parley:
         return (await update(None if parley is None else parley.client, file))[1]

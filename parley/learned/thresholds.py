@@ -21,13 +21,8 @@ def thresholds_of(settings: Settings, kind: str) -> tuple[ThresholdFinding, Thre
 
 
 def apply(settings: Settings, kind: str) -> Thresholds:
-    """Let new sessions of a kind open with what was found.
-
-    Raises
-    ------
-    BadInput
-        There is too little feedback, nothing was better than the defaults, or it was worse where it was not chosen.
-    """
+    """Let new sessions of a kind open with what was found. Raises BadInput: there is too little feedback, nothing was
+    better than the defaults, or it was worse where it was not chosen."""
     file = kept_in(settings)
     kept = store.read(file)
     best = found(kept.verdicts, kind)

@@ -67,13 +67,8 @@ def _tell(text: str) -> None:
 
 
 def serve_mcp(plan: Plan, roots: Sequence[Path], panels: Path | None = None) -> int:
-    """Serve until standard input ends; the exit status. Nothing but the protocol goes to standard output.
-
-    Raises
-    ------
-    BadInput
-        A root or a panel file that cannot be used.
-    """
+    """Serve until standard input ends; the exit status. Nothing but the protocol goes to standard output. Raises
+    BadInput: a root or a panel file that cannot be used."""
     plan, offers = offers_of(plan, panels)
     allowed = tuple(map(root_of, roots))
     stop_tracing = setup_tracing("parley-mcp")

@@ -14,13 +14,8 @@ TOKEN_KEY = "token.key"
 
 
 def ensure(folder: Path, users: Iterable[accounts.User]) -> dict[str, accounts.Credentials]:
-    """Credentials by user. Those on disk stay as they are; what is missing is made, the moderators' key too.
-
-    Raises
-    ------
-    parley.bus.errors.BadKeyFile
-        A file that is there cannot be used.
-    """
+    """Credentials by user. Those on disk stay as they are; what is missing is made, the moderators' key too. Raises
+    parley.bus.errors.BadKeyFile: a file that is there cannot be used."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     wanted = tuple(users)
     credentials: dict[str, accounts.Credentials] = {}

@@ -448,12 +448,8 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 def spec_of(row: AgentRow) -> AgentSpec:
     """The spec of a queue of the embedded stack: its agent file or built-in name, under what the row itself says.
-
-    Raises
-    ------
-    parley.agents.specs.SpecError
-        There is no such agent, its file cannot be used, or is an expert's that serves another queue.
-    """
+    Raises parley.agents.specs.SpecError: there is no such agent, its file cannot be used, or is an expert's that serves
+    another queue."""
     update: dict[str, Any] = {"queue": row.queue}
     if row.model:
         update |= {"model": row.model, "options": dict(row.options)}

@@ -176,13 +176,9 @@ def _true(protocol: Protocol, ended: Played) -> None:
 
 
 def allow(*packages: str) -> None:
-    """Allow packages in this process and in those that it starts, beside those that are allowed already.
-
-    Raises
-    ------
-    ValueError
-        A package is not installed, or something that it brings has a fault: with the words of `parley doctor`.
-    """
+    """Allow packages in this process and in those that it starts, beside those that are allowed already. Raises
+    ValueError: a package is not installed, or something that it brings has a fault: with the words of `parley
+    doctor`."""
     before = os.environ.get(ALLOWED, "")
     os.environ[ALLOWED] = ",".join(filter(None, (before, *packages)))
     wanted = {normal(package) for package in packages}

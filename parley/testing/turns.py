@@ -116,12 +116,7 @@ _PLAINEST: dict[Any, Any] = {int: 1, float: 1.0, str: "?", bool: False}
 
 def _brief(wanted: Any, given: Any, round_: int) -> Any:
     """What is given, or a brief in which every field without a default has the plainest value; a number is the round's.
-
-    Raises
-    ------
-    InvalidValue
-        The plainest values are none for it.
-    """
+    Raises InvalidValue: the plainest values are none for it."""
     if given is not None or not (isinstance(wanted, type) and issubclass(wanted, msgspec.Struct)):
         return given if given is not None else {}
     try:

@@ -74,13 +74,8 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def parse(name: str, text: str) -> Strategy:
-    """The strategy that a file of this name, without its ending, holds.
-
-    Raises
-    ------
-    InvalidValue
-        Names the strategy, and the part that is missing, unknown or too long.
-    """
+    """The strategy that a file of this name, without its ending, holds. Raises InvalidValue: names the strategy, and
+    the part that is missing, unknown or too long."""
     head, *rest = _HEADING.split(text.strip())
     title, _, about = head.strip().partition("\n")
     if not title.startswith("# "):

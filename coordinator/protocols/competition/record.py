@@ -117,13 +117,7 @@ def tally(s: State, v: View, name: Literal["before", "after"], says: Says) -> tu
 def on_interrupted(s: State, e: Spoke, v: View) -> Step:
     """Words from the floor enter no debate. Those of the team that spoke last, while the other has the floor or has it
     next, are the same team's second speech in a row: a fine, once a place. Where the other team is through there is
-    none.
-
-    Raises
-    ------
-    Illegal
-        From anybody else, or nobody has spoken in this debate yet.
-    """
+    none. Raises Illegal: from anybody else, or nobody has spoken in this debate yet."""
     f = format_of(v)
     by = next((x.seat for x in v.opened.seats if x.queue == e.author and x.role in (PRO, CON)), "")
     here = [x for x in s.here() if x.post is not None]

@@ -30,14 +30,8 @@ def due(f: Format) -> dict[str, str]:
 
 def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
     """All seats that the format needs: those that the request names as it names them, each other one on the queue of
-    its own name.
-
-    Raises
-    ------
-    Inadmissible
-        A seat that the format does not have, or in another role; two seats on one queue; seats that nobody serves;
-        texts with control characters.
-    """
+    its own name. Raises Inadmissible: a seat that the format does not have, or in another role; two seats on one queue;
+    seats that nobody serves; texts with control characters."""
     refuse_controls("question", request.question)
     for field, text in texts(msgspec.to_builtins(settings), "competition"):
         refuse_controls(field, text)

@@ -22,13 +22,8 @@ replace = msgspec.structs.replace
 
 
 def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
-    """The analyst, and everybody who may sit in a part: whom the request names, else each queue that is alive.
-
-    Raises
-    ------
-    Inadmissible
-        Too few are there, another role is named, a part names a document or a seat that is not there.
-    """
+    """The analyst, and everybody who may sit in a part: whom the request names, else each queue that is alive. Raises
+    Inadmissible: too few are there, another role is named, a part names a document or a seat that is not there."""
     documents = {d.name for d in request.documents}
     for part in settings.asked:
         _there("evidence", part.evidence, documents)

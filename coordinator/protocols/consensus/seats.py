@@ -24,12 +24,8 @@ def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, 
     Seats that the request names stand; a role of which it names none is filled from the queues that are alive, a seat
     for each queue. Of more members than the panel has seats, those sit who fit the question (choosing.py); of seats
     that the request names, only where it says how many are to sit. Declared expertise gives its weight to every seat
-    whose weight the request leaves at 1.
-
-    Raises
-    ------
-    Inadmissible
-        Too few queues for the panel, no analyst or two, a quorum above the panel, an unknown strategy.
+    whose weight the request leaves at 1. Raises Inadmissible: too few queues for the panel, no analyst or two, a quorum
+    above the panel, an unknown strategy.
     """
     check_named(settings)
     panel = [s for s in request.seats if s.role == PANELIST]

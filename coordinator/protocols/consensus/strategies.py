@@ -26,13 +26,8 @@ def dealt(
 ) -> tuple[Seat, ...]:
     """The panel, each seat with its strategy: the one that the settings name for it, else one of the style's. A style
     deals no strategy twice before it has dealt all; which seat gets which is the seed's. A seat without a language
-    model goes by none.
-
-    Raises
-    ------
-    Inadmissible
-        The settings name a strategy or a seat that is not there, or a seat that can work by none.
-    """
+    model goes by none. Raises Inadmissible: the settings name a strategy or a seat that is not there, or a seat that
+    can work by none."""
     panel, keyless = tuple(panel), _keyless(workers)
     check_named(settings, [s.seat for s in panel])
     known, by = all_known(settings), dict[str, Strategy]()

@@ -14,13 +14,9 @@ ROLES = (Role(ANSWERER, 1), Role(CRITIC, 1), Role(JUDGE, 1))
 
 
 def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
-    """Answerer, critic and judge: those that the request names, else the first queue alive for each role.
-
-    Raises
-    ------
-    Inadmissible
-        A role without a living queue, with two seats, or none of this protocol's; settings that contradict each other.
-    """
+    """Answerer, critic and judge: those that the request names, else the first queue alive for each role. Raises
+    Inadmissible: a role without a living queue, with two seats, or none of this protocol's; settings that contradict
+    each other."""
     if fault := contradiction(request.settings):
         setting, why = fault
         raise Inadmissible(f"critic.{setting}", why)

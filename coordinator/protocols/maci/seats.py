@@ -18,13 +18,8 @@ _UNKNOWN = "of no known family"
 
 def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
     """The debaters, the judges, the analyst and the helper: those that the request names, else from the queues alive.
-    Of judges' queues those are used that `cross_family` asks for.
-
-    Raises
-    ------
-    Inadmissible
-        Too few queues of a role, too many seats, no other family where one is demanded, nothing to cite.
-    """
+    Of judges' queues those are used that `cross_family` asks for. Raises Inadmissible: too few queues of a role, too
+    many seats, no other family where one is demanded, nothing to cite."""
     refuse_other_roles(request, *(role.name for role in ROLES))
     named = {role.name: [s for s in request.seats if s.role == role.name] for role in ROLES}
     helper = only_seat(HELPER, request, workers)

@@ -75,13 +75,8 @@ NO_HELPER = "the task could not be matched: no helper is there"
 
 
 def start(v: View) -> Step:
-    """The helper matches the task; where there is none, its words decide. Whom a human names must be there.
-
-    Raises
-    ------
-    Inadmissible
-        `madp.expert` is not announced; the task is too long.
-    """
+    """The helper matches the task; where there is none, its words decide. Whom a human names must be there. Raises
+    Inadmissible: `madp.expert` is not announced; the task is too long."""
     wanted, experts = v.settings.expert, announced_experts(v)
     if wanted and wanted not in experts:
         why = f"madp.expert: no expert {wanted!r} is there; there are {expert_list(experts)}"
@@ -227,13 +222,8 @@ def withdraw_turns(v: View) -> Says:
 
 def on_claim_heard(s: State, e: Spoke, v: View) -> Step:
     """An expert claims the task, or passes. A candidate speaks once. Another announced expert may claim too, and brings
-    its specification.
-
-    Raises
-    ------
-    Illegal
-        It is not the speaker's own claim, was made before, comes late, or is not well formed.
-    """
+    its specification. Raises Illegal: it is not the speaker's own claim, was made before, comes late, or is not well
+    formed."""
     body = _decode_spoken(e, CLAIMS, {"claim": Claim, "pass": Pass})
     expert = body.agent_id
     _own(e, expert, "agent_id", v)
@@ -411,13 +401,8 @@ def _by_words(s: State, v: View, says: Says) -> Step:
 
 
 def on_challenge_heard(s: State, e: Spoke, v: View) -> Step:
-    """Each claimant speaks once, and may object to several claims, or to none.
-
-    Raises
-    ------
-    Illegal
-        As of a claim; or it challenges who did not claim, or itself.
-    """
+    """Each claimant speaks once, and may object to several claims, or to none. Raises Illegal: as of a claim; or it
+    challenges who did not claim, or itself."""
     body = _decode_spoken(e, CHALLENGES, {"challenges": Challenges})
     expert = next((x for x in s.claims if own_queue(v.opened, x) == e.author), "")
     if not expert:

@@ -38,13 +38,8 @@ replace = msgspec.structs.replace
 
 
 def on_decided(s: State, e: Decided, v: View) -> Step:
-    """No item is open: a human may still say who leads.
-
-    Raises
-    ------
-    Illegal
-        It is an answer to something else, or names nobody that is there, or who leads already.
-    """
+    """No item is open: a human may still say who leads. Raises Illegal: it is an answer to something else, or names
+    nobody that is there, or who leads already."""
     if e.item != OVERRIDE:
         what = "it is closed" if any(i.id == e.item for i in s.items) else "there is no such item"
         raise Illegal(f"item {e.item!r}: {what}; `{OVERRIDE}` with an expert's id changes who leads")
@@ -52,13 +47,7 @@ def on_decided(s: State, e: Decided, v: View) -> Step:
 
 
 def on_item_decided(s: State, e: Decided, v: View) -> Step:
-    """An answer to the open item.
-
-    Raises
-    ------
-    Illegal
-        Another item, or a choice that it does not have.
-    """
+    """An answer to the open item. Raises Illegal: another item, or a choice that it does not have."""
     item = s.items[-1]
     if e.item == OVERRIDE:
         return _override(s, e, v, close_item(s, f"{e.choice} leads", e.note, e.author))

@@ -19,13 +19,8 @@ replace = msgspec.structs.replace
 
 
 def seat(request: OpenSession, settings: Settings, workers: tuple[Announcement, ...]) -> tuple[Seat, ...]:
-    """The helper's seat; none: no helper is alive.
-
-    Raises
-    ------
-    Inadmissible
-        The request names another seat, or several; a check is set and nobody who runs it is alive.
-    """
+    """The helper's seat; none: no helper is alive. Raises Inadmissible: the request names another seat, or several; a
+    check is set and nobody who runs it is alive."""
     for s in request.seats:
         if s.role != HELPER:
             why = f"seat {s.seat}: got role {s.role}; a task's experts are not named in advance, but for madp.expert"

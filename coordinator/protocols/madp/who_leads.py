@@ -414,13 +414,7 @@ class _Floor:
 
 
 def resolve(inputs: ResolutionInput) -> Resolved:
-    """4.5's consensus.
-
-    Raises
-    ------
-    ValueError
-        Nobody claimed: nobody is made to lead who did not.
-    """
+    """4.5's consensus. Raises ValueError: nobody claimed: nobody is made to lead who did not."""
     if not inputs.claims:
         raise ValueError("claims: got 0, at least 1 is needed")
     floor = _Floor(

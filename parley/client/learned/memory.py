@@ -146,13 +146,8 @@ def recalled_words(opening: OpenSession) -> str:
 
 
 async def change(client: "Client", name: str, text: str | None) -> Note:
-    """Give a note other words, or None: forget it. Returns the note as it was.
-
-    Raises
-    ------
-    BadInput
-        There is no such note; the words are too long, or name what may be a secret.
-    """
+    """Give a note other words, or None: forget it. Returns the note as it was. Raises BadInput: there is no such note;
+    the words are too long, or name what may be a secret."""
     sid, _, number = name.rpartition(".")
     row = await client.row(sid) if sid else None
     memory = row.memory if row is not None else msgspec.UNSET

@@ -17,14 +17,9 @@ _NAMED = 20
 
 
 def under(roots: Sequence[Path], path: str) -> Path:
-    """The folder that is named, where it lies under a root.
-
-    Raises
-    ------
-    BadInput
-        No root is allowed, the folder is under none, or there is no such folder. A path outside of all roots is refused
-        with the same words whether it exists or not.
-    """
+    """The folder that is named, where it lies under a root. Raises BadInput: no root is allowed, the folder is under
+    none, or there is no such folder. A path outside of all roots is refused with the same words whether it exists or
+    not."""
     if not roots:
         raise BadInput(FIELD, f"got {path!r}, and no folder may be read: the server was started without --root DIR")
     project = Path(path)

@@ -81,13 +81,8 @@ def _checked(schema: Any, param: str) -> dict[str, Any]:
 
 
 async def stated(client: Client, result: Result, form: Form) -> Stated:
-    """What a session came to, in a form. Whoever leaves meanwhile has it cancelled.
-
-    Raises
-    ------
-    ApiError
-        What was given does not satisfy the form, or nothing was given.
-    """
+    """What a session came to, in a form. Whoever leaves meanwhile has it cancelled. Raises ApiError: what was given
+    does not satisfy the form, or nothing was given."""
     protocol = lone_setup().name
     texts = {_VERDICT: verdicts.verdict(result), _FORM: msgspec.json.encode(form.schema).decode()}
     documents = [program_sessions.document(name, text) for name, text in texts.items()]

@@ -42,14 +42,8 @@ class PersonalityError(ValueError):
 
 
 def load(path: Path = BUILTIN) -> dict[str, Personality]:
-    """Personalities by name, from a YAML file.
-
-    Raises
-    ------
-    PersonalityError
-        The file cannot be read, is not UTF-8 or YAML, names a personality twice, or has one with a field that is
-        missing, unknown, empty or too long.
-    """
+    """Personalities by name, from a YAML file. Raises PersonalityError: the file cannot be read, is not UTF-8 or YAML,
+    names a personality twice, or has one with a field that is missing, unknown, empty or too long."""
     source = str(path)
     try:
         text = plain_text(path, MAX_BYTES)

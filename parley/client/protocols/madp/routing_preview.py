@@ -43,13 +43,7 @@ _AT_NS = 1
 
 
 def task_of(prompt: str, files: tuple[str, ...] = ()) -> Task:
-    """A prompt as it is matched.
-
-    Raises
-    ------
-    InvalidValue
-        Names the field, the value and the limit.
-    """
+    """A prompt as it is matched. Raises InvalidValue: names the field, the value and the limit."""
     not_empty("prompt", prompt, MAX_QUESTION)
     for field, texts in (("prompt", (prompt,)), ("files", files)):
         for text in texts:
@@ -106,13 +100,7 @@ class RoutingPreview:
         await self._matched((Task(prompt="begin"),))
 
     async def route_all(self, tasks: Sequence[Task]) -> list[Route]:
-        """What each comes to, in their order.
-
-        Raises
-        ------
-        BadInput
-            The encoder cannot be had here.
-        """
+        """What each comes to, in their order. Raises BadInput: the encoder cannot be had here."""
         started = time.perf_counter()
         matched = await self._matched(tasks)
         each = (time.perf_counter() - started) / max(1, len(tasks))
