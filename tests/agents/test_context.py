@@ -8,7 +8,7 @@ import pytest
 
 from parley.agents.context import CallResult, PastStep, Shown, ToolLoop, Tools, laid_beside
 from parley.agents.prompts.prompting import Prompt, build
-from parley.agents.protocols import KITS, Kind, Kit, UnknownKind, kind_of
+from parley.agents.protocols import UnknownKind
 from parley.agents.protocols.madp.kinds import STEPS
 from parley.agents.show_turn import ContextError, show
 from parley.agents.tools.client import Offered
@@ -73,29 +73,6 @@ def test_what_is_missing_is_named() -> None:
         show(work(), work(kind="juggle").turns[0], [DOCUMENT])
     with pytest.raises(Undecodable, match="PanelBrief"):
         show(work(), work(brief=raw({"iteration": "two"})).turns[0], [DOCUMENT])
-
-
-class Word(msgspec.Struct):
-    """A reply."""
-
-    text: str
-
-
-def test_a_protocol_from_outside_is_added_and_its_posts_are_plain_json() -> None:
-    with pytest.raises(UnknownKind, match="protocol trial is not known here"):
-        kind_of("trial", "say")
-    KITS.add("trial", Kit({"say": Kind(brief=dict, reply=Word)}))
-    w = Work(
-        session="s", protocol="trial", question="q", round=1, channel="public", lane="any", decided_ns=1,
-        posts=(ShownPost(n=0, channel="public", kind="said", round=1, body=raw({"a": 1})),),
-        turns=(
-            Turn(
-                id="1-0", token="t", seat="x", role="x", kind="say", brief=raw({}), sees=(0,), deadline_ns=1,
-                caps=Caps(),
-            ),
-        ),
-    )  # fmt: skip
-    assert show(w, w.turns[0]).others[0].body == {"a": 1}
 
 
 EDGE = "0123456789abcdef"

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from parley.agents.context import Other, Shown
-from parley.agents.models.human import Human, clock, readable
+from parley.agents.models.human import Human, readable
 from parley.agents.prompts.prompting import build
 from parley.agents.prompts.task_instructions import task_instructions
 from parley.agents.protocols import KITS, kind_of
@@ -180,12 +180,6 @@ def test_a_person_and_a_model_are_told_the_rules_of_a_turn_by_one_text(protocol:
     ] == []
     assert [what for what in rules.fields.values() if what not in prompt] == []
     assert "JSON" not in rules.text and "{{" not in rules.text
-
-
-def test_the_clock() -> None:
-    now = time.time_ns()
-    assert clock(now + 65 * SECOND + SECOND // 2) == "1:05"
-    assert clock(now + 3_661 * SECOND + SECOND // 2) == "1:01:01" and clock(now - SECOND) == "0:00"
 
 
 def test_messages_as_lines() -> None:

@@ -158,10 +158,6 @@ def test_every_kind_of_turn_has_a_method_and_a_prompt_unless_it_is_computed(prot
     assert asked <= written <= {*kit.kinds, *kit.parts}
 
 
-def test_the_extractive_model_plays_no_task() -> None:
-    assert KITS["madp"].extractive is None and set(KITS["madp"].methods()) == {"match", "check"}
-
-
 def test_prompts_of_another_package_stand_beside_its_own_kit(tmp_path: Path) -> None:
     (tmp_path / "sing.md").write_text("{{rules}}\n---\nSing of this: {{question}}\n")
     kinds = {name: Kind(brief=Position, reply=Position) for name in ("sing", "hum")}

@@ -1,11 +1,15 @@
-"""Environments with Parley and a package of somebody else's."""
+"""Environments with Parley and a package of somebody else's, and with packages from PyPI, kept between runs."""
 
+import hashlib
 import os
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import venv
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 BARE = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
@@ -30,3 +34,20 @@ def installed(folder: Path, *packages: Path) -> Path:
     named = [str(path) for path in packages]
     subprocess.run([*pip, "--no-deps", "--no-build-isolation", "--no-index", *named], check=True, env=BARE)
     return python
+
+
+def programs_of(*requirements: str) -> Path:
+    """The folder of the programs of an environment with these packages, `python` among them. Skips where it cannot be
+    made."""
+    named = hashlib.sha256(" ".join(requirements).encode()).hexdigest()[:12]
+    folder = Path(tempfile.gettempdir()) / f"parley-pip-{named}-{os.getuid()}"
+    programs, made = folder / "bin", folder / "made"
+    if not made.exists():
+        try:
+            subprocess.run([sys.executable, "-m", "venv", folder], check=True, capture_output=True, timeout=60)
+            command = [str(programs / "pip"), "install", "--quiet", "--disable-pip-version-check", *requirements]
+            subprocess.run(command, check=True, capture_output=True, timeout=200)
+        except (subprocess.SubprocessError, OSError) as error:
+            pytest.skip(f"NOT CHECKED: {' '.join(requirements)}: pip install failed ({type(error).__name__})")
+        made.touch()
+    return programs

@@ -11,12 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 import parley
-from parley import settings
 from parley.agents.context import Shown
 from parley.agents.model.base import ModelError, ModelMisconfigured, ModelRefused
 from parley.agents.models.function import agents_by_queue
-from parley.planned import foreground
-from parley.planned.plan import plan_of
 from parley.schemas.post import Post
 from parley.schemas.protocols.consensus import PanelBrief, Position
 from parley.schemas.turn import Speak, Usage
@@ -149,19 +146,6 @@ async def test_functions_hold_seats_of_a_stack_of_ones_own() -> None:
     with pytest.raises(parley.BadInput, match="agents: agent canary: the stack has no free queue"):
         async with parley.local(protocol="consensus", panel=2, agents=[canary] * 3):
             pass
-
-
-async def test_a_service_is_told_that_the_stack_serves_its_queue_too() -> None:
-    """Unless the stack leaves out that agent."""
-    with pytest.raises(parley.BadInput, match="free: there is no queue panelist_9; did you mean"):
-        plan_of(settings.load(given={"protocol": "consensus", "stack": {"free": ["panelist_9"]}})).stack()
-    async with parley.local(protocol="consensus", panel=2, agents=[canary]) as p:
-        lease = p.lease
-        assert lease.running().free == ("panelist_1",)
-        for queue, told in (("panelist_1", ""), ("panelist_2", "parley up --free panelist_2")):
-            nats = {"url": lease.url, "creds": lease.credentials(queue)}
-            words = foreground.shared_words(settings.load(given={"nats": nats}), queue)
-            assert told in words and bool(words) == bool(told)
 
 
 async def test_a_result_says_why_a_function_is_missing(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,7 +2,6 @@
 
 The attacks of docs/security.md (packages)."""
 
-import asyncio
 import dataclasses
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -14,8 +13,9 @@ import pytest
 
 from parley.agents.model.base import ModelError, ModelMisconfigured
 from parley.agents.retrieval import retrievers
-from parley.bus import channels
+from parley.bus import channels, subjects
 from parley.bus.accounts import mint, publics, table
+from parley.bus.errors import Denied
 from parley.bus.rendered import render
 from parley.bus_admin.config import of_packages
 from parley.client.show.palette import seat_name
@@ -29,11 +29,15 @@ from parley.coordinator.table import Answered, Cell, Inadmissible, Missed, Unaff
 from parley.schemas import registry
 from parley.schemas.log import Opened
 from parley.schemas.packages import StopRow
+from parley.schemas.post import ReadPosts, SessionRows
 from parley.schemas.registry import ALLOWED
+from parley.schemas.result import Result
 from parley.schemas.session import Budget, OpenSession
 from parley.schemas.stops import STOPS, stop_row
+from parley.schemas.wire import decode, encode
 from parley.testing import check_protocol, play, scripted
 from tests.extending.packages import jury, place
+from tests.support.engine import Engine
 
 Patch = pytest.MonkeyPatch
 ROLE, ROOM = "x_parley_jury_juror", "x_parley_jury_room"
@@ -357,12 +361,56 @@ def test_a_seat_of_a_package_is_read_without_the_packages_name(protocol: Protoco
 def test_a_script_that_is_over_is_a_failed_test(protocol: Protocol) -> None:
     with pytest.raises(AssertionError, match="the script has no reply to turn 2, of kind vote"):
         play("jury", "Tea?", {f"{ROLE}_1": scripted(TEA)}, default=scripted(*[{"choice": "coffee"}] * 9))
-    ended = asyncio.run(_failing())
+    failing = scripted(RuntimeError("no key"), RuntimeError("no key"))
+    ended = play("jury", "Tea?", {f"{ROLE}_1": failing}, default=scripted(*[{"choice": "coffee"}] * 9))
     assert ended.result.stop.reason == "x_parley_jury_verdict" and not ended.said("count")[0]["choices"].get("tea")
 
 
-async def _failing() -> Any:
-    from parley.testing import play_async
+# ---------------------------------------------------------------- on a bus
 
-    failing = scripted(RuntimeError("no key"), RuntimeError("no key"))
-    return await play_async("jury", "Tea?", {f"{ROLE}_1": failing}, default=scripted(*[{"choice": "coffee"}] * 9))
+QUEUES = {f"{ROLE}_1": ROLE, f"{ROLE}_2": ROLE, "panelist_1": "panelist", "judge": "judge"}
+
+
+def without() -> dict[str, Any]:
+    """The protocols of a moderator whose operator does not allow the package."""
+    return {name: protocol for name, protocol in PROTOCOLS.items() if name != "jury"}
+
+
+@pytest.mark.slow
+async def test_a_moderator_without_the_package_leaves_its_sessions_to_one_that_has_it(
+    tmp_path: Path, monkeypatch: Patch
+) -> None:
+    jury(tmp_path / "package", monkeypatch)
+    async with Engine(tmp_path / "bus", QUEUES) as engine:
+        for _ in range(3):
+            await engine.moderator(without())
+        await engine.moderator()
+        for queue in (f"{ROLE}_1", f"{ROLE}_2"):
+            await engine.worker(queue, model=scripted({"choice": "tea"}, {"choice": "tea"}, {"choice": "tea"}))
+        for sid in ("s1", "s2", "s3"):
+            opened = await engine.open(sid, protocol="jury", settings={"jurors": 2})
+            assert opened.fate == "taken", opened
+            result = decode((await engine.closed(sid)).body, Result)
+            assert (result.stop.reason, result.stop.converged) == ("x_parley_jury_verdict", True)
+        rows: SessionRows = await engine.sessions()
+        assert {row.status for row in rows.rows} == {"finished"}
+
+        # nobody but the jurors reads the jury's room, or speaks there
+        for user in ("panelist_1", "judge", "client"):
+            connection = await engine.connect(user)
+            with pytest.raises(Denied):
+                await connection.request(subjects.read(ROOM, "s1"), encode(ReadPosts()), 2.0)
+            with pytest.raises(Denied):
+                await connection.publish(subjects.say("any", ROOM, user, "s1"), b"{}", confirm=True)
+        juror = await engine.connect(f"{ROLE}_1")
+        for channel in ("team_pro", "team_con", "judge_notes", "scores"):
+            with pytest.raises(Denied):
+                await juror.request(subjects.read(channel, "s1"), encode(ReadPosts()), 2.0)
+
+
+@pytest.mark.slow
+async def test_an_opening_that_no_moderator_knows_is_refused_after_some_seconds(tmp_path: Path) -> None:
+    async with Engine(tmp_path / "bus") as engine:
+        await engine.moderator(without())
+        refused = await engine.open("s1", protocol="jury")
+    assert refused.fate == "refused" and "got 'jury', known are competition, compound" in refused.why

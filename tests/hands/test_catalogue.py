@@ -89,14 +89,6 @@ def test_its_model_comes_from_variables_of_its_own_and_nobody_else_gets_the_key(
         hands_of(spec, {k: v for k, v in environ.items() if k != "ANTHROPIC_API_KEY"})
 
 
-def test_the_list_may_hold_the_model_to_a_name(tmp_path: Path) -> None:
-    path = tmp_path / "hands.yaml"
-    path.write_text("hands: {claude: {command: [sh], model: held}}")
-    environ = {"PARLEY_HANDS": str(path), "LLM_BASE_URL": "http://127.0.0.1:1/v1", "LLM_MODEL": "another"}
-    made = hands_of(replace(SPEC, hands="claude"), environ)
-    assert made is not None and made.options.model == "held"
-
-
 def test_a_specification_says_a_name_and_never_a_command(tmp_path: Path) -> None:
     path = tmp_path / "gardener.md"
     text = "---\nid: gardener\ntriggers: {primary: [x]}\ndomain: {owns: [y]}\nname: G\ndescription: z.\n"

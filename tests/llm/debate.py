@@ -16,19 +16,15 @@ from tests.llm.aimock import Aimock
 from tests.parley.support import Front
 
 QUESTION = "Which paper should the office order?"
+REWORDED = "Which size of paper should this office order?"
 PANEL = ("panelist_1", "panelist_2", "panelist_3", "analyst")
 TRIO = ("answerer", "critic", "judge")
 OBJECTION = "The price of a sheet was never compared."
 _MEASURED = "It was measured on three printers, and none of them jammed. " * 6
 _COMPARED = {"agreements": [], "key_disagreements": ["the size"], "comment": "", "argued": []}
 _POSITION = {
-    "confidence": 0.75,
-    "citations": [],
-    "change_reason": "",
-    "moved_by": [],
-    "abstains": False,
-    "argument": None,
-}
+    "confidence": 0.75, "citations": [], "change_reason": "", "moved_by": [], "abstains": False, "argument": None
+}  # fmt: skip
 _ANSWER = {"reasoning": _MEASURED, "confidence": 0.8, "citations": []}
 
 
@@ -67,12 +63,7 @@ def fixtures(chunk_ms: int = 0) -> list[dict[str, Any]]:
         _reply("panelist_2", panelist, moved, "This is round 2", **slow),
         _reply("panelist_3", panelist, moved, "This is round 2", **slow),
         _reply("", panelist, a4, "Your last position", **slow),
-        _reply(
-            "",
-            judge,
-            {"question": "Which size of paper should this office order?", "note": ""},
-            "The debate has not begun",
-        ),
+        _reply("", judge, {"question": REWORDED, "note": ""}, "The debate has not begun"),
         _reply("", answerer, met, OBJECTION, **slow),
         _reply("", answerer, answer, **slow),
         _reply("", critic, {"reason": "", "open": [], "fatal": ""}, "It is your last look"),

@@ -17,14 +17,9 @@ from tests.protocols.consensus.simulate import document, turn_shown
 
 POSITION = {"answer": "A4", "reasoning": "It is measured.", "confidence": 0.75}
 FULL = {
-    **POSITION,
-    "citations": [],
-    "change": "kept",
-    "change_reason": "",
-    "moved_by": [],
-    "abstains": False,
+    **POSITION, "citations": [], "change": "kept", "change_reason": "", "moved_by": [], "abstains": False,
     "argument": None,
-}
+}  # fmt: skip
 PROSE = "I would say that A4 is the better choice, all things considered."
 
 

@@ -10,10 +10,9 @@ import pytest
 from parley.agents.context import Shown
 from parley.agents.openai.held_schema import schema_of
 from parley.agents.prompts.prompting import build
-from parley.agents.protocols import KITS, kind_of
+from parley.agents.protocols import KITS
 from parley.coordinator.schedulers.tone import LEVELS
 from parley.schemas.belief import Share
-from parley.schemas.protocols.consensus import PanelBrief
 from parley.schemas.protocols.maci.messages import (
     AnonymousItem,
     BlindBrief,
@@ -27,13 +26,11 @@ from parley.schemas.protocols.maci.messages import (
     Span,
     Speaker,
 )
-from parley.schemas.protocols.single import AnswerBrief
 from parley.schemas.turn import Caps
 from tests.llm.server import model_server, says
 from tests.llm.support import model, silent
 from tests.llm.test_injections import ATTACKS
 from tests.llm.test_prompting import EDGE, edge, inside, text_of
-from tests.protocols.consensus.simulate import document
 from tests.protocols.maci.turns import anchor, numbered, ruled, shares, shown
 
 OUTCOMES = ("Ash", "Birch", "Cedar")
@@ -167,29 +164,6 @@ def test_a_held_model_can_name_only_what_is_there() -> None:
     named = offered(rebuttable=(5, 9))["arguments"]["items"]["properties"]
     assert next(iter(named)) == "rebuts", "it is written before the claim"
     assert named["rebuts"]["anyOf"] == [{"type": "integer", "enum": [5, 9]}, {"type": "null"}]
-
-
-@pytest.mark.parametrize(("tokens", "most"), [(600, 5), (2_000, 3), (4_000, 1)])
-def test_a_prompt_asks_for_as_much_evidence_as_the_schema_allows(tokens: int, most: int) -> None:
-    anchored = anchor(OUTCOMES, BELIEF, most=most)
-    turn = shown("argue", anchored, others=[POST], caps=Caps(output_tokens=tokens))
-    spans = schema_of(turn, bounds=True)["properties"]["arguments"]["items"]["properties"]["spans"]
-    assert spans["maxItems"] == 3 and "one to three pieces of evidence" in text_of(build(turn))
-
-
-@pytest.mark.parametrize(
-    ("protocol", "brief"),
-    [("single", AnswerBrief()), ("consensus", PanelBrief(iteration=1, round_limit=5))],
-    ids=["single", "consensus"],
-)
-def test_a_prompt_offers_to_abstain_only_where_the_schema_allows_it(protocol: str, brief: Any) -> None:
-    for held in ((), (document("a.md", "Ash is pale."),)):
-        turn = Shown(
-            session="s", protocol=protocol, question="Which tree?", seat="x", role="x", kind="answer", round=1,
-            brief=brief, reply=kind_of(protocol, "answer").reply, documents=held,
-        )  # fmt: skip
-        allowed = "abstains" in schema_of(turn, bounds=True)["properties"]
-        assert ("`abstains`: true only if" in text_of(build(turn))) is allowed is bool(held)
 
 
 def test_a_judge_sees_the_question_and_the_arguments_with_what_they_rebut_and_nothing_else() -> None:

@@ -10,7 +10,7 @@ from parley.agents.prompts.templates import fill
 from parley.agents.text.tokens import estimate, first_tokens
 from parley.agents.turn_kinds.settled import document_names
 from parley.schemas.protocols import critic
-from parley.schemas.protocols.consensus import PanelBrief, Position
+from parley.schemas.protocols.consensus import Position
 from parley.schemas.protocols.madp.work import WorkBrief
 from parley.schemas.routing import Task
 from parley.schemas.text import Citation
@@ -49,11 +49,6 @@ def test_what_anybody_says_stands_in_fences_and_in_no_other_place() -> None:
     for name in ("question", "other", "own", "document", "error"):
         assert text.count(f"MARK-{name}") == sum(p.count(f"MARK-{name}") for p in fenced) == 1, name
     assert "post 0, position, round 1]]" in text and "(cut" not in text
-
-
-def test_a_seat_is_told_how_many_rounds_there_may_be() -> None:
-    revise = msgspec.structs.replace(asked(kind="revise", round_=2), brief=PanelBrief(iteration=2, round_limit=5))
-    assert "This is round 2 of at most 5." in text_of(build(revise))
 
 
 def test_a_tool_takes_a_line_without_the_titles_of_its_arguments() -> None:

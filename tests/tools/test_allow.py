@@ -1,6 +1,5 @@
 """Allow lists that are refused, and what is filled in."""
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,11 +8,9 @@ import pytest
 
 from parley import settings
 from parley.agents.tools.allow import CODE, ToolsError, filled, find, load, parse, shipped
-from parley.client.errors import BadInput, StackFailed
+from parley.client.errors import BadInput
 from parley.planned.plan import plan_of
-from parley.stack.lease import Lease, Stack
-from parley.stack.rows import AgentRow
-from tests.parley.support import ROOT, Front
+from tests.parley.support import Front
 from tests.tools.support import EXAMPLE
 
 GOOD: dict[str, Any] = {"command": ["{python}"], "tools": {"t": {}}}
@@ -100,24 +97,6 @@ def test_nothing_is_started_with_a_list_that_cannot_be_used(tmp_path: Path) -> N
     assert code == 1 and "missing      PARLEY_TOOLS: " in out and why in out
     assert not front.state.exists() and front.left() == []
     assert front.run("doctor", env=env | {"PARLEY__TOOLS": str(EXAMPLE)})[0] == 0, "what the settings name counts"
-
-
-@pytest.mark.slow
-def test_an_expert_that_finds_it_spoilt_says_so_in_a_line_and_is_not_started_again(tmp_path: Path) -> None:
-    """It is checked before the stack starts, and spoilt after: by a module that the stack loads first."""
-    path = tmp_path / "tools.yaml"
-    path.write_text("servers: {}")
-    (tmp_path / "spoils.py").write_text(f"open({str(path)!r}, 'w').write('servrs: {{}}')")
-    env = {"PARLEY_TOOLS": str(path), "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}"}
-    rows = (AgentRow(queue="expert_sre"), AgentRow(queue="expert_database-engineer"))
-    stack = Stack(agents=rows, imports=("spoils",), env=env)
-    with pytest.raises(StackFailed, match=r"expert_sre-1, expert_database-engineer-1 cannot be started; .* says why"):
-        with Lease(stack, tmp_path / "state", wait_ready=True):
-            raise AssertionError("it is ready without them")
-    said = (tmp_path / "state" / "logs" / "supervisor.log").read_text()
-    lines = sorted(x for x in said.splitlines() if x.startswith("expert_"))
-    assert len(lines) == 2 and "Traceback" not in said
-    assert lines[1].startswith(f"expert_sre-1: {path}: servrs: ") and lines[1].endswith("; it is not started again")
 
 
 def test_an_expert_has_no_more_than_it_names_and_the_list_allows() -> None:

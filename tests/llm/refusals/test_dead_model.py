@@ -4,13 +4,12 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import msgspec
 import pytest
 
 import parley
-from parley.agents.models import ModelUnavailable, make_model
+from parley.agents.models import ModelUnavailable
 from parley.coordinator.admission import admit
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
@@ -19,7 +18,6 @@ from parley.schemas.session import OpenSession
 from parley.schemas.turn import Usage
 from tests.llm.server import fails, goes_silent, model_server, raw, says
 from tests.llm.support import FULL, asked, model, silent
-from tests.support.engine import engine
 
 AWAY = "provider ollama cannot be used: no connection"
 LISTED = raw(b'{"data": []}')
@@ -74,21 +72,16 @@ async def test_a_worker_knows_when_its_server_is_back_and_when_it_went() -> None
         assert "HTTP 401, no such key" in made.no_server
 
 
-def there(
-    *away: str, queues: tuple[str, ...] = ("panelist_1", "panelist_2", "panelist_3", "analyst")
-) -> list[Announcement]:
+def there(*away: str) -> list[Announcement]:
     """A worker for each queue; the servers of these are away."""
+    queues = ("panelist_1", "panelist_2", "panelist_3", "analyst")
     return [
         Announcement(
-            instance=queue,
-            queue=queue,
-            roles=(queue.partition("_")[0],),
-            model="m",
-            family="qwen",
+            instance=queue, queue=queue, roles=(queue.partition("_")[0],), model="m", family="qwen",
             no_server=AWAY if queue in away else msgspec.UNSET,
         )
         for queue in queues
-    ]
+    ]  # fmt: skip
 
 
 def test_a_session_is_refused_where_too_few_can_be_asked_and_not_for_one_seat() -> None:
@@ -98,14 +91,3 @@ def test_a_session_is_refused_where_too_few_can_be_asked_and_not_for_one_seat() 
         with pytest.raises(Inadmissible, match=f"seats: {', '.join(away)}: {AWAY}") as refused:
             admit(protocol, request, tuple(there(*away)), 1, "")
         assert not refused.value.worker, "it is told at once"
-
-
-async def test_on_a_bus_it_is_refused_with_the_reason(tmp_path: Path) -> None:
-    with dead("refused") as url:
-        options = {"provider": "ollama", "base_url": url, "model": "m"}
-        async with engine(tmp_path) as bus:
-            await bus.moderator()
-            for queue in bus.queues:
-                await bus.worker(queue, model=make_model("openai", options))
-            fate = await bus.open("s1")
-            assert AWAY in fate.why, fate

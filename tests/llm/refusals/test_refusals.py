@@ -17,9 +17,8 @@ from parley.agents.openai.providers import PRESETS, Rung
 from parley.agents.secrets import Secret
 from tests.llm.refusals.refusing import refusing
 from tests.llm.refusals.twins import TWINS, step_of
-from tests.llm.server import ModelServer, Step, fails, model_server, says
+from tests.llm.server import ModelServer, Step, fails, model_server, says, thinks
 from tests.llm.support import FULL, asked, model, silent
-from tests.llm.thinker import thinks
 from tests.protocols.consensus.simulate import document
 
 CASES = [json.loads(line) for line in Path(__file__).with_name("refusals.jsonl").read_text("utf-8").splitlines()]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.extending.pip import programs_of
+from tests.extending.environment import programs_of
 from tests.support import npm
 from tests.support.expert_model import served_model, variables
 from tests.support.gateway import Served, serving

@@ -14,7 +14,7 @@ from openai import OpenAI
 from parley.stack.lease import read_running
 from parley.web.openai.history import FOOTER
 from parley.web.openai.running import SESSION
-from tests.extending.pip import programs_of
+from tests.extending.environment import programs_of
 from tests.support import npm
 from tests.support.gateway import Served, copy, panel, serving
 

@@ -1,8 +1,9 @@
-"""The bot on NATS, beside a real server of somebody else's."""
+"""The bot on NATS, beside a real server of somebody else's, and the examples that run each in an environment."""
 
 import asyncio
 import json
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -62,3 +63,17 @@ async def test_a_question_is_answered_and_its_posts_are_published(url: str, bot:
     assert told["answer"] == "1869" and not told["agreed"] and told["stop"] == "one_source"
     assert "question" in refused["error"] and bot.poll() is None
     assert {"panelist_1", "panelist_2", "panelist_3"} <= {p["seat"] for p in posts if p["kind"] == "position"}
+
+
+RUN = runpy.run_path(str(ROOT / "examples" / "run.py"))
+NEEDS: dict[str, tuple[str, ...]] = RUN["NEEDS"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", NEEDS)
+def test_an_example_runs(name: str) -> None:
+    ran = subprocess.run([sys.executable, "-m", "examples.run", name], cwd=ROOT, capture_output=True, text=True)
+    if ran.returncode == RUN["NOT_INSTALLED"]:
+        pytest.skip(f"NOT CHECKED: {', '.join(NEEDS[name])} cannot be installed here: {ran.stderr[-300:]}")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
