@@ -1,4 +1,5 @@
-"""`ask --folder DIR --apply`: an expert's model edits a copy, the result is written back, and one next step follows."""
+"""`ask --folder DIR --apply`: an expert's model edits a copy, the result is written back, and one next step follows.
+And which model an expert has that wishes one."""
 
 import json
 import os
@@ -25,7 +26,8 @@ OLD = "def greet():\n    return 'hi'\n"
 EDIT = use("replace_in_file", path="app.py", old="'hi'", new="'hello'")
 NAGS = {"verdict": "revision_needed", "findings": [
     {"severity": "major", "description": "too short", "location": "app.py:2", "suggested_fix": ""}]}  # fmt: skip
-APPROVED = "approved by "
+
+
 PLANNED = "nothing was done; the result is a plan"
 """What the card of a result says."""
 
@@ -112,20 +114,6 @@ def test_the_result_is_written_back_and_the_diff_is_shown(tmp_path: Path, projec
     assert "sk-secret" not in out + err
 
 
-def test_a_folder_that_was_changed_meanwhile_is_left_and_the_result_is_printed(tmp_path: Path, project: Path) -> None:
-    with expert(tmp_path, EDIT, DONE) as server:
-        command = (*ASK, *CHECK, "--folder", str(project), "--apply", "--plain", "--verbose")
-        child = Front(tmp_path).start(*command, env=environment(server, PARLEY_TOOLS=str(EXAMPLE)))
-        assert child.stdout is not None
-        said = next(line for line in child.stdout if line.startswith("session "))
-        (project / "app.py").write_text("def greet():\n    return 'mine'\n")
-        out, err = child.communicate(timeout=60)
-    assert said and child.returncode == 1, err
-    assert f"the result is not applied: {project} is not what was sent any more (app.py)" in out + err
-    assert APPROVED in out and "+    return 'hello'" in out
-    assert (project / "app.py").read_text() == "def greet():\n    return 'mine'\n"
-
-
 def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(("git", *arguments), cwd=folder, check=True, capture_output=True, text=True).stdout
 
@@ -177,3 +165,45 @@ def test_what_was_not_approved_is_applied_only_where_that_is_said(tmp_path: Path
     assert code == 1 and (repository / "app.py").read_text() == OLD
     code, _, err = front.run(*told.split()[1:])
     assert code == 0 and (repository / "app.py").read_text() == NEW, err
+
+
+GARDENER = """\
+---
+id: gardener
+name: Gardener
+triggers: {primary: [hedge, lawn]}
+domain: {owns: [plants and beds]}
+deliberation: {claim: I look after whatever grows.}
+model: gpt-strong.1
+---
+Look at the soil before you plant.
+"""
+GARDEN = ("ask", "When is the hedge cut?", "--protocol", "madp", "--expert", "gardener", "--plain")
+WISH = "WISH_GPT_STRONG_1_LLM_MODEL"
+UNMET = (
+    "no variable maps a wish, so these have the default model: "
+    f"expert_gardener wishes the model 'gpt-strong.1' ({WISH})"
+)
+
+
+def test_a_wish_is_what_the_operator_maps_it_to_and_is_told_by_check(tmp_path: Path) -> None:
+    """Each model has an answer of its own at the server."""
+
+    def says(model: str) -> dict[str, object]:
+        done = {"outcome": "done", "summary": f"This is {model}.", "output": "In March.", **ENDED}
+        return {"match": {"model": model}, "response": {"content": json.dumps(done)}}
+
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "gardener.md").write_text(GARDENER)
+    (tmp_path / "parley.yaml").write_text("experts: own")
+    front = Front(tmp_path)
+    with aimock(front.folder, [says("big"), says("usual")]) as server:
+        usual = {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "usual", "LLM_BASE_URL": server.url,
+                 "LLM_API_KEY": "sk-secret"}  # fmt: skip
+        for mapped, model in (({WISH: "big"}, "big"), ({}, "usual")):
+            _, out, err = front.run(*GARDEN, env=usual | mapped)
+            assert f"This is {model}." in out, err or out
+            assert (UNMET in err) is (not mapped)
+            code, out, _ = front.run("experts", "check", "own/gardener.md", env=usual | mapped)
+            here = "big" if mapped else f"the default, usual: set {WISH}"
+            assert code == 0 and f"wishes the model gpt-strong.1: here {here}\n" in out

@@ -132,13 +132,6 @@ WORLDS = {
     ),
     "loop and time": World({"close_the_loop": True, "round_limit": 2}, argue=((said(FOR),), (MISS,)), **IN_TIME),
     "time": World({"round_limit": 1, "outcomes": ()}, argue=((said(FOR), MISS), (said(AGAINST),)), **IN_TIME),
-    "three": World(
-        {"round_limit": 1}, blind=((FOR,), (AGAINST,), (FOR, MISS)), argue=((said(FOR),), (MISS,), (case(FOR),))
-    ),
-    "three, open": World(
-        {"round_limit": 1, "outcomes": ()}, blind=((FOR,), (AGAINST,), (FOR, MISS)),
-        argue=((said(FOR),), (MISS,), (MISS,)),
-    ),
     "grace": World(
         {"round_limit": 2, "close_the_loop": True}, blind=((FOR,), (AGAINST,), (FOR,)),
         argue=((said(FOR),), (case(AGAINST),), (case(FOR),)), fails="debater_3",

@@ -1,14 +1,13 @@
 """`parley ask`: every expert its own process, from the task to its result."""
 
-import json
 import subprocess
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import pytest
 
 from tests.parley.support import Front
-from tests.support.expert_model import DONE, expert_model
+from tests.support.expert_model import expert_model
 
 TASK = "rotate the leaked signing key of our API"
 SAFE = "security-architect"
@@ -18,46 +17,23 @@ PLANNED = 3
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def front(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Front]:
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Front]:
+    """A stack that is up."""
     with expert_model() as env:
-        yield Front(tmp_path_factory.mktemp("madp"), env=env)
+        front = Front(tmp_path, env=env)
+        child = front.start("up", "--protocol", "madp")
+        _read(child, "parley ask")
+        yield front
+        child.terminate()
+        child.communicate(timeout=30)
+        front.assert_nothing_left()
 
 
-@pytest.fixture(scope="module")
-def asked(front: Front) -> dict[str, Any]:
-    """One task, asked with --json on a stack that has just started."""
-    code, out, err = front.run("ask", "--protocol", "madp", TASK, "--files", "keys.py", "--json")
-    assert code == PLANNED and "parley: no folder is named, so nothing can be changed: " in err, err
-    found: dict[str, Any] = json.loads(out)
-    return found
-
-
-@pytest.fixture(scope="module")
-def running(front: Front, asked: dict[str, Any]) -> Iterator[Front]:
-    """The stack of the same sessions, up for all that follows."""
-    child = front.start("up", "--protocol", "madp")
-    _read(child, "parley ask")
-    yield front
-    child.terminate()
-    child.communicate(timeout=30)
-    front.assert_nothing_left()
-
-
-def test_a_task_goes_to_the_expert_that_it_calls_for_and_a_plan_is_not_approved(
-    front: Front, asked: dict[str, Any]
-) -> None:
-    outcome = asked["outcome"]
-    assert outcome["lead"] == SAFE and outcome["consensus"]["outcome"]["lead"]["agent_id"] == SAFE
-    assert asked["stop"]["reason"] == "planned" and not asked["stop"]["converged"]
-    assert set(outcome["reviewed"].values()) == {"approved"}
-    assert outcome["task"]["files_mentioned"] == ["keys.py"]
-    assert outcome["answer"] == DONE["output"] and outcome["work"]["performed"] is False
-    front.assert_nothing_left()
-
-
-def test_a_question_is_told_listed_and_answered(running: Front) -> None:
-    child = _waits(running)
+def test_a_question_is_told_listed_and_answered_and_a_plan_is_not_approved(running: Front) -> None:
+    """A security-critical task of which nobody is sure enough."""
+    sets = ("--set", "madp.security_confidence=1", "--set", "madp.item_s=60")
+    child = running.start("ask", "--protocol", "madp", TASK, "--files", "keys.py", "--plain", *sets)
     lines = _read(child, "parley inbox answer")
     sid = next(line.split()[1] for line in lines if line.startswith("session "))
     (found,) = running.json("inbox", "--json")["items"]
@@ -68,17 +44,12 @@ def test_a_question_is_told_listed_and_answered(running: Front) -> None:
     code, _, err = running.run("inbox", "answer", sid, "expert", "nobody")
     assert code == 2 and "no such expert is there; there are" in err and "sre" in err
     assert running.json("inbox", "answer", sid, "expert", "sre", "--note", "it is his", "--json")["taken"]
-    out, _ = child.communicate(timeout=30)
+    out, err = child.communicate(timeout=30)
+    assert "parley: no folder is named, so nothing can be changed: " in err
     assert "SRE leads (a human chose it)" in out and child.returncode == PLANNED
     assert running.json("inbox", "--json") == {"items": []}
     code, _, err = running.run("inbox", "answer", sid, "1", SAFE)
     assert code == 2 and "item '1' is closed" in err
-
-
-def _waits(front: Front) -> "subprocess.Popen[str]":
-    """A security-critical task of which nobody is sure enough."""
-    sets = ("--set", "madp.security_confidence=1", "--set", "madp.item_s=60")
-    return front.start("ask", "--protocol", "madp", TASK, "--plain", *sets)
 
 
 def _read(child: "subprocess.Popen[str]", wanted: str) -> list[str]:

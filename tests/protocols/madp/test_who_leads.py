@@ -157,13 +157,6 @@ def test_a_tie_is_a_variance_not_above_the_threshold() -> None:
     assert most_confident({"x": 0.5, "c": 0.5}, PROFILES)[0] == "c", "whose priority is not known comes last"
 
 
-def test_nobody_is_made_to_lead_who_did_not_claim() -> None:
-    with pytest.raises(ValueError, match="got 0"):
-        settle()
-    candidates = (Candidate(expert="a", relevance=1, confidence=0.99),)
-    assert settle(claim("b", "low", 0.1), candidates=candidates).lead.agent_id == "b"
-
-
 def test_a_part_is_what_another_leaves_or_asks_of_it_else_what_it_claims() -> None:
     r = settle(
         claim("a", "high", 0.9, defers_to=("b",), topics={"b": "the structure", "f": "the data"}, requires=("f",)),

@@ -126,16 +126,11 @@ def test_what_nobody_ran_read_or_added_is_a_claim(claim: str) -> None:
     [
         "I did not run the tests.", "No command was run.", "Run the tests with `make test`.", "It was not tested.",
         "The tests should pass once the fixture is restored.", "The README now says how to run the tests.",
-        "The value is rounded half up, as README.md says.", "Please run pytest before merging.", "I read README.md.",
         "If the tests pass, merge it.", "I could not run anything here.",
         "The page describes which tests are run by CI.",
         "The tests were not run, since there is no tool for it.", "I corrected the rounding in billing/cents.py.",
-        "The added test rotates an empty log.", "The check will show whether all pass.",
-        "The function passes the price to label().",
         "The user is verified by the server before the order is built.", "A green button confirms the order.",
         "The command was run by cron every night until now.", "Nothing changes in behaviour.",
-        "The two tests differ, so no code passes both.", "Both tests cannot pass at once.",
-        "The parser reads the file and checks the sum.", "Coverage is not measured.", "I have not tried it.",
     ],
 )  # fmt: skip
 def test_what_claims_nothing_is_left_alone(text: str) -> None:

@@ -115,11 +115,8 @@ FINDING = Finding(severity="major", description="The steps are in the wrong orde
     [
         ("The tests fail. Fix the code.", "change"), ("Why does test_rate fail? Fix it.", "change"),
         ("Review the code and fix what you find", "change"), ("1. Add a retry\n2. Remove the cache", "change"),
-        ("Make rate() shorter", "change"), ("Write a script that reads the plan", "change"),
         ("Write a record of the decision to docs/adr/0007.md", "change"), ("Bitte behebe den Fehler", "change"),
-        ("The build is red, make the pipeline green again", "change"), ("Can you fix the login?", "change"),
         ("Write a decision record: which queue?", "text"), ("Draft a threat model of the upload service", "text"),
-        ("Write a plan from a.toml to b.toml", "text"), ("Write a test plan for the API", "text"),
         ("Rewrite the following error messages: bad input", "text"), ("Create a guide to our code", "text"),
         ("Summarize this page:\nInstall it.\nAdd the token.", "question"), ("Is the rate 7?", "question"),
         ("Explain how to fix and rename modules", "question"), ("Plan how we split the monolith", "question"),
