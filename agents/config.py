@@ -323,7 +323,9 @@ class _Chosen:
         name = self.provider
         preset = PRESETS[provider(name)]
         if not self._options.get("model") and not preset.model:
-            raise ModelMisconfigured(f"provider {name} is set, but no model: set LLM_MODEL, or with the same prefix")
+            raise ModelMisconfigured(
+                f"provider {name} is set, but no model: set LLM_MODEL, with its prefix if it has one"
+            )
         if name == "openai_compatible" and not self._options.get("base_url"):
             raise ModelMisconfigured("provider openai_compatible needs an address: set LLM_BASE_URL")
         if "api_key" not in self._options:

@@ -67,7 +67,9 @@ def _setting(error: Rejected) -> str:
     actions = {action for action, _ in refusals.matching(error)}
     if Action.SHORTER in actions:
         return "LLM_REASONING_TOKENS and the size of the evidence"
-    return "LLM_REASONING_TOKENS" if Action.LESS_OUTPUT in actions else "LLM_STRUCTURED or options.extra"
+    if Action.LESS_OUTPUT in actions:
+        return "LLM_REASONING_TOKENS"
+    return "LLM_STRUCTURED or options.extra" if error.status in (400, 413, 422) else "LLM_BASE_URL"
 
 
 class _AskAgain(Exception):

@@ -59,7 +59,7 @@ class OpenAIModel(ConnectedModel):
         except Rejected as error:  # some servers that chat do not list their models
             return error.why if error.status in (401, 403) else ""
         except Broken as error:
-            return "" if error.reached else error.why
+            return "" if error.reached else "; ".join(filter(None, (error.why, error.cure)))
         return ""
 
     async def reply(self, shown: Shown, emit: Emit) -> Completion:

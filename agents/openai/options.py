@@ -171,7 +171,8 @@ def _base_url(address: str, chosen: str) -> str:
     if parts.username is not None or parts.password is not None or parts.query:
         raise ModelMisconfigured("options.base_url: keys do not belong in an address; set LLM_API_KEY")
     if not usable:
-        raise ModelMisconfigured(f"options.base_url: got {url!r}, expected an address such as http://127.0.0.1:8000/v1")
+        like = "expected an address such as http://127.0.0.1:8000/v1; LLM_BASE_URL sets it"
+        raise ModelMisconfigured(f"options.base_url: got {url!r}, {like}")
     return url.rstrip("/")
 
 

@@ -121,8 +121,8 @@ def estimate_lines(estimate: Estimate) -> Iterator[str]:
         yield "  upper bound:          not known before the task has chosen its experts; a budget limits it"
     else:
         yield f"  likely:               {_amount(estimate.likely)}"
-        plural = "s" if estimate.rounds > 1 else ""
-        yield f"  all {estimate.rounds} round{plural}, likely: {_amount(estimate.likely_most)}"
+        if estimate.rounds > 1:
+            yield f"  all {estimate.rounds} rounds, likely: {_amount(estimate.likely_most)}"
         yield f"  upper bound:          {_amount(estimate.most)}"
     yield f"  budget:               {_budget(estimate.budget)}"
     if estimate.shortfall:

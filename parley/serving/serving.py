@@ -283,7 +283,7 @@ async def _listens(health: HealthServer) -> AsyncIterator[None]:
 
 def listening_socket(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises BadInput."""
-    with bad_input("port", OSError, what=f"{host}:{port}"):
+    with bad_input("port", OSError, what=f"{host}:{port} (--port and --host name another)"):
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listener = socket.socket(family, socket.SOCK_STREAM)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

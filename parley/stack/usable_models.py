@@ -92,7 +92,8 @@ async def _look(servers: "list[tuple[str, OpenAIModel]]") -> None:
             await model.aclose()
         if why:
             o = model.options
-            raise BadInput(f"agent {queue}", f"provider {o.provider} at {o.base_url} cannot be used: {why}")
+            told = f"provider {o.provider} at {o.base_url} cannot be used: {why}; parley doctor says what mends it"
+            raise BadInput(f"agent {queue}", told)
 
     looks = await asyncio.gather(*(one(*server) for server in servers), return_exceptions=True)
     for failed in looks:

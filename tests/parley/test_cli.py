@@ -74,7 +74,10 @@ def test_the_finished_session_is_listed_shown_exported_replayed_and_explained(
     replayed = front.json("replay", str(file), "--json")
     assert (replayed["recomputed"], replayed["transitions"], replayed["result"]) == (True, len(entries), asked)
     assert front.json("sessions", "show", str(file), "--json")["result"] == asked
-    assert f"Answer: {ANSWER}" in run(front, "sessions", "show", str(file))
+    out = run(front, "sessions", "show", str(file))
+    assert f"Answer: {ANSWER}" in out and "Next:" not in out, "its id alone would find it nowhere"
+    found = f"Next: parley explain {sid} --state {front.state}\n"
+    assert found in run(front, "sessions", "show", sid, "--state", str(front.state))
     why = front.json("explain", sid, "--json")
     assert why["result"] == asked and why["view"]["result"]["stop"] == "enough seats said or signed the same answer"
     assert "enough seats said or signed the same answer (threshold)" in run(front, "explain", str(file))
@@ -150,7 +153,7 @@ BAD = [
     (("sessions", "show", "nope"), "session: there is no session nope"),
     (("sessions", "search", " "), "words: no words are given"),
     (("replay", "nope.jsonl"), "file: nope.jsonl does not exist"),
-    (("explain", "misspelt.yaml"), "misspelt.yaml is no exported session; parley sessions export ID"),
+    (("explain", "misspelt.yaml"), "file: misspelt.yaml is no exported session; parley sessions export ID"),
     (("agent", "nope"), "spec: nope: no such file, and no built-in agent"),
     (("agent", "analyst"), "nats: a service needs the bus's address and its credentials"),
     (("up", "--config", "high.yaml"), "consensus.threshold: got 500.0, allowed is above 0 to 100 (or a share up to 1)"),
