@@ -16,7 +16,7 @@ import pytest
 
 from parley.agents import experts
 from parley.agents.specs import SpecError, load
-from parley.bus import accounts, rendered
+from parley.bus import rendered
 from parley.bus.accounts import load_credentials
 from parley.bus.connection import connect
 from parley.bus.embedded import EmbeddedServer
@@ -92,8 +92,8 @@ async def taken(url: str, path: Path) -> bool:
 
 def test_files_and_folders_are_checked_at_once(tmp_path: Path) -> None:
     one, two = write(tmp_path), write(tmp_path, "plumber", defers="gardner")
-    found = enrolment.check([tmp_path, experts.BUILTIN])
-    assert found["ok"] and found["errors"] == []
+    found = enrolment.check([tmp_path, one, experts.BUILTIN])
+    assert found["ok"] and found["errors"] == [], "a file that is named twice is one expert"
     assert {row["id"] for row in found["experts"]} == {"gardener", "plumber", *(s.id for s in experts.builtin())}
     assert {row["file"] for row in found["experts"]} >= {str(one), str(two)}
     assert found["warnings"] == ["plumber: domain.defers: got 'gardner', did you mean gardener?"]
@@ -114,21 +114,8 @@ def test_what_cannot_be_used_is_named_and_the_rest_is_looked_at(tmp_path: Path) 
     assert "idd: no such field; did you mean id?" in unknown
     assert empty.endswith("has no specification (*.yaml, *.md, *.mdc)")
     assert "absent.yaml: cannot be read" in absent
-
-
-def test_a_file_that_is_named_twice_is_one_expert(tmp_path: Path) -> None:
-    assert enrolment.check([write(tmp_path), tmp_path])["errors"] == []
-
-
-def test_the_command_says_so_with_its_exit_status(tmp_path: Path) -> None:
-    front = Front(tmp_path)
-    good = write(tmp_path)
-    code, out, err = front.run("experts", "check", str(good), "--json")
-    assert (code, err, json.loads(out)["experts"][0]["id"]) == (0, "", "gardener")
-    bad = tmp_path / "bad.yaml"
-    bad.write_text("agent: {id: x}\n")
-    code, out, err = front.run("experts", "check", str(bad))
-    assert code == 2 and "bad.yaml: name: it is missing" in out
+    code, out, _ = Front(tmp_path).run("experts", "check", str(tmp_path / "wrong.yaml"))
+    assert code == 2 and "idd: no such field" in out
 
 
 # ---------------------------------------------------------------- enrol
@@ -143,12 +130,8 @@ def test_with_a_rendered_bus_that_runs_nobody_else_changes(tmp_path: Path) -> No
         done = enrolment.enroll(folder, [path], server.url)
         row = done["enrolled"][0]
         spec = experts.load_spec(path)
-        assert (row["id"], row["queue"], row["key"], done["bus"]) == (
-            "gardener",
-            "expert_gardener",
-            "made",
-            "read again",
-        )
+        made = (row["id"], row["queue"], row["key"], done["bus"])
+        assert made == ("gardener", "expert_gardener", "made", "read again")
         found = load_credentials(Path(row["credentials"]))
         assert (found.pin, found.role, found.account) == (pin(spec), "expert", "EXPERTS")
         assert Path(row["credentials"]).stat().st_mode & 0o777 == 0o600
@@ -161,10 +144,8 @@ def test_with_a_rendered_bus_that_runs_nobody_else_changes(tmp_path: Path) -> No
         assert load_credentials(Path(row["credentials"])) == found
         old = tmp_path / "old.json"
         found.save(old)
-        assert (
-            enrolment.enroll(folder, [write(tmp_path, version="2.0.0")], server.url, replace=True)["enrolled"][0]["key"]
-            == "replaced"
-        )
+        newer = enrolment.enroll(folder, [write(tmp_path, version="2.0.0")], server.url, replace=True)
+        assert newer["enrolled"][0]["key"] == "replaced"
         assert asyncio.run(taken(server.url, Path(row["credentials"])))
         assert not asyncio.run(taken(server.url, old))
         # Put out, and enrolled once more.
@@ -177,8 +158,7 @@ def test_with_a_rendered_bus_that_runs_nobody_else_changes(tmp_path: Path) -> No
 def test_writing_the_configuration_again_keeps_who_was_enrolled(tmp_path: Path) -> None:
     folder = tmp_path / "keys"
     conf = configure(folder)
-    changed = tmp_path / "sre.yaml"
-    changed.write_text((experts.BUILTIN / "sre.yaml").read_text().replace('version: "1.0.0"', 'version: "9.0.0"'))
+    changed = other_sre(tmp_path)
     done = enrolment.enroll(folder, [write(tmp_path), changed], replace=True)
     assert (done["bus"], done["configuration"]) == ("written", str(conf))
     assert [row["key"] for row in done["enrolled"]] == ["made", "replaced"]
@@ -286,31 +266,43 @@ def test_a_connection_that_breaks_as_the_server_reads_leaves_nobody_half_in(
             assert asyncio.run(taken(server.url, Path(first["credentials"]))), "the former key is the one that counts"
 
 
-def test_who_would_come_in_anothers_place_is_refused_until_it_is_said(tmp_path: Path) -> None:
-    front = Front(tmp_path)
-    own = tmp_path / "sre.yaml"
+def other_sre(folder: Path) -> Path:
+    """The shipped expert in another version."""
+    own = folder / "sre.yaml"
     own.write_text((experts.BUILTIN / "sre.yaml").read_text().replace('version: "1.0.0"', 'version: "9.0.0"'))
-    was = pin(next(s for s in experts.builtin() if s.id == "sre"))
-    told = (
-        f"sre is a shipped expert (version 1.0.0, pin {was}), this is version 9.0.0, pin {pin(experts.load_spec(own))}"
-    )
+    return own
+
+
+def test_who_would_come_in_anothers_place_is_refused_until_it_is_said(tmp_path: Path) -> None:
+    front, own = Front(tmp_path), other_sre(tmp_path)
+    was, pinned = pin(next(s for s in experts.builtin() if s.id == "sre")), pin(experts.load_spec(own))
+    told = f"sre is a shipped expert (version 1.0.0, pin {was}), this is version 9.0.0, pin {pinned}"
     code, out, err = front.run("experts", "enroll", str(own))
     assert (code, out) == (2, "") and told in err and "--replace" in err
     code, out, err = front.run("experts", "enroll", str(own), "--replace")
     assert code == 0 and f"{told}: a worker that serves the older ends" in out, err
     assert front.run("experts", "enroll", str(own))[0] == 0, "it is the one that is enrolled"
     one, two = write(tmp_path), write(tmp_path, version="2.0.0")
-    assert front.json("experts", "enroll", str(one), "--json")["enrolled"][0]["replaces"] == ""
+    done = front.json("experts", "enroll", str(one), "--json")
+    assert (done["enrolled"][0]["replaces"], done["bus"]) == ("", "at its start")
     code, _, err = front.run("experts", "enroll", str(two))
     assert code == 2 and f"gardener is enrolled with another specification (pin {pin(experts.load_spec(one))})" in err
     assert states(front)["gardener"] == ("enrolled", "")
+    with Lease(Stack(agents=(AgentRow(queue="analyst"),)), front.state) as lease:
+        assert asyncio.run(taken(lease.url, Path(done["enrolled"][0]["credentials"])))
 
 
 # ---------------------------------------------------------------- an embedded stack
 
 
-def start(front: Front, spec: Path, url: str, creds: Path) -> subprocess.Popen[str]:
-    return front.start("agent", str(spec), "--nats", url, "--creds", str(creds))
+@contextlib.contextmanager
+def worker(front: Front, spec: Path, url: str, creds: Path) -> Iterator[subprocess.Popen[str]]:
+    child = front.start("agent", str(spec), "--nats", url, "--creds", str(creds))
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.communicate()
 
 
 def ended(child: subprocess.Popen[str]) -> tuple[int, str]:
@@ -327,56 +319,41 @@ def test_enrolled_while_a_stack_runs_an_expert_starts_and_stays_enrolled(tmp_pat
     front = Front(tmp_path)
     stack = Stack(agents=(AgentRow(queue="helper"), AgentRow(queue="expert_sre")))
     one, two = write(tmp_path), write(tmp_path, version="2.0.0")
+
+    def comes_to(state: str, version: str = "") -> None:
+        until(lambda: states(front).get("gardener") == (state, version), lambda: f"{states(front)}")
+
     with Lease(stack, front.state, wait_ready=True) as lease:
         assert states(front) == {"sre": ("running", "1.0.0")}
         done = front.json("experts", "enroll", str(one), "--json")
         creds = Path(done["enrolled"][0]["credentials"])
         assert done["bus"] == "read again"
         assert states(front)["gardener"] == ("enrolled", "")
-        worker = start(front, one, lease.url, creds)
-        try:
-            until(lambda: states(front).get("gardener") == ("running", "1.0.0"), lambda: f"{states(front)}")
+        with worker(front, one, lease.url, creds) as older:
+            comes_to("running", "1.0.0")
             # Nobody else is out, and a crash of the server brings nobody back or out.
             lease.kill("nats")
             until(lambda: lease.running().services["nats"].starts == 2, lambda: "the server is gone")
             until(lambda: states(front) == {"gardener": ("running", "1.0.0"), "sre": ("running", "1.0.0")}, lambda: "")
             # With another specification it does not run, and says what to do.
-            code, err = ended(start(front, two, lease.url, creds))
+            with worker(front, two, lease.url, creds) as other:
+                code, err = ended(other)
             assert code == 2 and "expert gardener" in err and "parley experts enroll" in err
             # Enrolled anew, who serves the older one is out.
             assert front.json("experts", "enroll", str(two), "--replace", "--json")["enrolled"][0]["key"] == "replaced"
-            code, err = ended(worker)
+            code, err = ended(older)
             assert code == 1, err
-        finally:
-            worker.kill()
-            worker.communicate()
-        worker = start(front, two, lease.url, creds)
-        try:
-            until(lambda: states(front).get("gardener") == ("running", "2.0.0"), lambda: f"{states(front)}")
-            worker.terminate()
-            until(lambda: states(front).get("gardener") == ("enrolled", ""), lambda: f"{states(front)}")
-            assert ended(worker)[0] == 0
-        finally:
-            worker.kill()
-            worker.communicate()
+        with worker(front, two, lease.url, creds) as newer:
+            comes_to("running", "2.0.0")
+            newer.terminate()
+            comes_to("enrolled")
+            assert ended(newer)[0] == 0
     # With another stack in the same folder it is enrolled still.
     assert states(front)["gardener"] == ("enrolled", "")
     with Lease(Stack(agents=(AgentRow(queue="expert_ux-designer"),)), front.state, wait_ready=True) as lease:
         assert asyncio.run(taken(lease.url, creds))
-        assert states(front)["ux-designer"][0] == "running"
-        assert states(front)["sre"][0] == "enrolled"
+        assert (states(front)["ux-designer"][0], states(front)["sre"][0]) == ("running", "enrolled")
     front.assert_nothing_left()
-
-
-def test_before_a_stack_ever_ran(tmp_path: Path) -> None:
-    front = Front(tmp_path)
-    done = front.json("experts", "enroll", str(write(tmp_path)), "--json")
-    assert done["bus"] == "at its start"
-    assert states(front) == {"gardener": ("enrolled", "")}
-    with Lease(Stack(agents=(AgentRow(queue="analyst"),)), front.state) as lease:
-        assert asyncio.run(taken(lease.url, Path(done["enrolled"][0]["credentials"])))
-    code, _, err = front.run("experts", "enroll", str(tmp_path / "absent.yaml"))
-    assert code == 2 and "absent.yaml: cannot be read" in err
 
 
 # ---------------------------------------------------------------- list, rows, specs
@@ -415,29 +392,22 @@ def test_an_experts_file_is_an_agent_and_an_agent_file_names_none(tmp_path: Path
     assert (found.queue, found.roles, found.expert) == ("expert_gardener", ("expert",), experts.load_spec(path))
     assert found.pin == pin(experts.load_spec(path))
     assert load("expert_sre").pin == pin(next(s for s in experts.builtin() if s.id == "sre"))
-    with pytest.raises(SpecError, match="no such file, and no built-in agent"):
-        load("expert_nobody")
-    with pytest.raises(SpecError, match="no such file, and no built-in agent"):
-        load("expert")
     (tmp_path / "agent.yaml").write_text("queue: expert_gardener\nroles: [expert]\nexpert: {id: gardener}\n")
-    with pytest.raises(SpecError, match="expert: no such field"):
-        load(str(tmp_path / "agent.yaml"))
     (tmp_path / "wrong.yaml").write_text("agent: {id: 3}\n")
-    with pytest.raises(SpecError, match=r"wrong\.yaml: name: it is missing"):
-        load(str(tmp_path / "wrong.yaml"))
+    for name, why in (
+        ("expert_nobody", "no such file, and no built-in agent"), ("expert", "no such file, and no built-in agent"),
+        (str(tmp_path / "agent.yaml"), "expert: no such field"),
+        (str(tmp_path / "wrong.yaml"), r"wrong\.yaml: name: it is missing"),
+    ):  # fmt: skip
+        with pytest.raises(SpecError, match=why):
+            load(name)
     with pytest.raises(SpecError, match="id: got 'gardener', whose queue is not expert_sre"):
         spec_of(AgentRow(queue="expert_sre", spec=str(path)))
 
 
 def test_an_expert_with_another_specification_has_another_queue(tmp_path: Path) -> None:
-    own = tmp_path / "sre.yaml"
-    own.write_text((experts.BUILTIN / "sre.yaml").read_text().replace('version: "1.0.0"', 'version: "9.0.0"'))
+    own = other_sre(tmp_path)
     rows = [AgentRow(queue="expert_sre", spec=spec) for spec in (str(own), "")]
     mine, shipped = (make_units([row], {}, b"s")[0].unit.members[0] for row in rows)
     assert (mine.role, mine.pin) == ("expert", pin(experts.load_spec(own))) and expert_of(mine.variant) == "sre"
     assert (bool(mine.identity), shipped.identity, shipped.pin) == (True, "", "")
-
-
-def test_a_row_of_credentials_is_the_row_that_made_them() -> None:
-    users = accounts.table({"expert_sre": "expert", "panelist_1": "panelist"}, pins={"expert_sre": "ab"})
-    assert tuple(c.row for c in accounts.mint(users).values()) == users

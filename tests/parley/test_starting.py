@@ -39,7 +39,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         "--help", "--version", "ask --help", "sessions list --state DIR", "inbox --state DIR", "explain FILE",
         "replay FILE", "sessions show FILE", "sessions export FILE", "sessions export FILE --format trace",
-        "schema result", "demo", "demo --json", "ask x --protocol consensus --dry-run --evidence FILE --state DIR",
+        "schema result", "demo --json", "ask x --protocol consensus --dry-run --evidence FILE --state DIR",
         "bus config --dir DIR/keys", "experts check DIR/none.yaml",
     ],
 )  # fmt: skip
