@@ -138,4 +138,5 @@ def test_a_check_that_is_nowhere_is_refused_with_what_there_is(command: str, tol
 
 
 def test_who_names_no_check_is_not_refused() -> None:
-    assert all(setup_of(name).check_here(FILES, {}) is None for name in SETUPS)  # type: ignore[func-returns-value]
+    for name in SETUPS:
+        setup_of(name).check_here(FILES, {})

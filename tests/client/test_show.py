@@ -27,14 +27,12 @@ from parley.schemas.result import Result, ResultUsage, SeatUsage, Stop
 from parley.schemas.session import EVERYBODY, Document, Seat
 from parley.schemas.wire import raw
 
-KEYS = st.sampled_from(
-    [
-        "answer", "reasoning", "citations", "confidence", "minority", "objections", "mixture", "team_totals", "depth",
-        "consensus", "winner", "score", "threshold", "trend", "band", "what", "stops", "held", "near_consensus",
-        "round", "positions", "missing", "verdicts", "speeches", "raised", "changes", "summary_post", "weights",
-        "key_disagreements", "why", "by", "reason", "converged", "certificate", "turns", "seat", "human", "waits",
-    ]
-) | st.text(max_size=6)  # fmt: skip
+KEYS = st.text(max_size=6) | st.sampled_from([
+    "answer", "reasoning", "citations", "confidence", "minority", "objections", "mixture", "team_totals", "depth",
+    "consensus", "winner", "score", "threshold", "trend", "band", "what", "stops", "held", "near_consensus",
+    "round", "positions", "missing", "verdicts", "speeches", "raised", "changes", "summary_post", "weights",
+    "key_disagreements", "why", "by", "reason", "converged", "certificate", "turns", "seat", "human", "waits",
+])  # fmt: skip
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=12),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
@@ -49,16 +47,13 @@ NOT_LOADED = "it ended for a reason of a package that is not loaded here"
 
 
 def result_of(protocol: str, outcome: Any = None, rounds: Any = (), certificate: Any = None, **more: Any) -> Result:
-    return Result(
-        session=more.get("session", "s1"), protocol=protocol, status=more.get("status", "finished"),
-        outcome=outcome or {},
-        stop=Stop(reason=more.get("reason", "enough"), converged=True, certificate=certificate or {}),
-        rounds=tuple(rounds), duration_s=1.0,
-        usage=ResultUsage(
-            turns=1, calls=1, input_tokens=1, output_tokens=1, estimated=False, cost_usd=0.0, unaccounted_turns=0,
-            unaccounted_tokens=0, by_seat={"voice": SeatUsage()},
-        ),
+    usage = ResultUsage(
+        turns=1, calls=1, input_tokens=1, output_tokens=1, estimated=False, cost_usd=0.0, unaccounted_turns=0,
+        unaccounted_tokens=0, by_seat={"voice": SeatUsage()},
     )  # fmt: skip
+    stop = Stop(reason="enough", converged=True, certificate=certificate or {})
+    given = {"session": "s1", "status": "finished", "outcome": outcome or {}, "stop": stop, **more}
+    return Result(protocol=protocol, rounds=tuple(rounds), duration_s=1.0, usage=usage, **given)
 
 
 def say(kind: str, body: Any, seat: str = "voice", channel: str = "public") -> log.Say:

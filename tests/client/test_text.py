@@ -66,15 +66,12 @@ def test_a_row_goes_on_below_the_beginning_of_its_text() -> None:
 
 PASTED = {
     "colours": ("\x1b[1;31merror\x1b[0m: \x1b[38;2;1;2;3mx", "error: x", ("3 terminal sequences removed",)),
-    "colours in 8 bits": ("\x9b31mred\x9bm", "red", ("2 terminal sequences removed",)),
-    "a title": ("\x1b]0;title\x07$ ls", "$ ls", ("1 terminal sequence removed",)),
     "a link": ("\x1b]8;;http://x\x1b\\a\x1b]8;;\x1b\\ b", "a b", ("2 terminal sequences removed",)),
     "a title without an end": ("\x1b]0;title", "0;title", ("1 terminal sequence removed",)),
     "a character set": ("\x1b(Bx\x1bcy", "xy", ("2 terminal sequences removed",)),
     "an escape alone, half a character": ("a\ud800\x1b", "a\ud800", ("1 control character removed (U+001B)",)),
     "line ends": ("a\r\nb\rc\fd\n", "a\nb\nc\nd\n", ("3 line ends made a line feed",)),
-    "tabs stay": ("a\tb\n", "a\tb\n", ()),
-    "other signs stay": ("né 👩\u200d🚀 שלום", "né 👩\u200d🚀 שלום", ()),
+    "other signs stay": ("né\t👩\u200d🚀 שלום\n", "né\t👩\u200d🚀 שלום\n", ()),
     "controls": ("a\0b\bc\x85d\x80", "abc\nd", (
         "1 line end made a line feed", "3 control characters removed (U+0000, U+0008, U+0080)",
     )),
@@ -108,7 +105,6 @@ def test_it_takes_no_longer_for_what_is_made_to_take_long() -> None:
 
 
 def test_notes_name_the_place() -> None:
-    given = [{"role": "user", "text": "a\x07"}, {"role": "user", "text": "b"}]
-    found, notes = cleaned_values(given, "prior_conversation")
-    assert found[0]["text"] == "a" and found[1] == given[1]
+    found, notes = cleaned_values([{"role": "user", "text": "a\x07"}, {"text": "b"}], "prior_conversation")
+    assert found == [{"role": "user", "text": "a"}, {"text": "b"}]
     assert notes == ["prior_conversation[0].text: 1 control character removed (U+0007)"]

@@ -1,11 +1,13 @@
 """Every command of README and the pages of docs/ runs, page by page, and every sample is what its command prints."""
 
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.docs.blocks import ROOT, Block, blocks, pages, unfenced
+from tests.docs.blocks import ROOT, blocks, pages, unfenced
 from tests.docs.running import Failed, Page, masked
 
 NOT_RUN = 19
@@ -42,10 +44,16 @@ def page_of(folder: Path, text: str) -> Page:
     return Page("page.md", folder / "work", root)
 
 
-def test_a_command_that_fails_is_told_with_its_place(tmp_path: Path) -> None:
-    with page_of(tmp_path, "Text\n\n```sh\ntrue\nparley route\n```\n") as page:
-        with pytest.raises(Failed, match=r"page\.md:4: parley route\nended with 2"):
-            page.run()
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Text\n\n```sh\ntrue\nparley route\n```\n", r"page\.md:4: parley route\nended with 2"),
+        ("<!-- rows: 1 -->\n| `echo one` | `two` |\n", r"echo one: it does not print \['two'\]"),
+    ],
+)
+def test_a_command_that_fails_is_told_with_its_place(text: str, why: str, tmp_path: Path) -> None:
+    with page_of(tmp_path, text) as page, pytest.raises(Failed, match=why):
+        page.run()
 
 
 def test_a_sample_is_generated_and_what_differs_from_run_to_run_is_not_compared(tmp_path: Path) -> None:
@@ -60,6 +68,7 @@ def test_a_sample_is_generated_and_what_differs_from_run_to_run_is_not_compared(
 
 def test_words_files_and_marks_of_a_page(tmp_path: Path) -> None:
     text = (
+        "<!-- not run: a comment far above says nothing -->\nText.\n\n"
         "<!-- file: a/b.txt -->\n```text\nheld\n```\n<!-- with: NAME=$(echo a/b.txt) -->\n<!-- first: touch first -->\n"
         "```sh\ntest -e first   # a comment\ngrep -q held \\\n  NAME\n```\n"
         "<!-- not run: it takes a key -->\n```sh\nfalse\n```\n<!-- ends: 1 -->\n```sh\nfalse\n```\n"
@@ -70,19 +79,23 @@ def test_words_files_and_marks_of_a_page(tmp_path: Path) -> None:
         assert page.ran == 6
 
 
-def test_a_comment_far_above_says_nothing() -> None:
-    found = blocks("x.md", "<!-- not run: why -->\nText.\n\n```sh\nfalse\n```\n")
-    assert found == [Block("x.md", 5, "sh", ["false"])]
-
-
 def test_rows_of_a_table_run_and_print_what_stands_behind_them(tmp_path: Path) -> None:
     text = (
         "<!-- with: ID=$(echo 7) -->\n<!-- rows: 2 -->\n\n| what | type | see |\n|---|---|---|\n"
-        "| one | `echo ID \\| cat` | `7` |\n| two | `sh -c 'exit 3'` | nothing: exit status 3 |\n{}"
+        "| one | `echo ID \\| cat` | `7` |\n| two | `sh -c 'exit 3'` | nothing: exit status 3 |\n"
     )
-    with page_of(tmp_path, text.format("")) as page:
+    with page_of(tmp_path, text) as page:
         page.run()
-    (tmp_path / "bad").mkdir()
-    with page_of(tmp_path / "bad", text.format("| three | `echo one` | `two` |\n")) as page:
-        with pytest.raises(Failed, match=r"echo one: it does not print \['two'\]"):
-            page.run()
+
+
+@pytest.mark.timeout(300)
+def test_the_programs_of_the_pages_are_typed(tmp_path: Path) -> None:
+    """As strictly as the house's own."""
+    found = [b for page in ("docs/extending.md", "docs/api.md") for b in blocks(page) if b.language == "python"]
+    for number, block in enumerate(found):
+        (tmp_path / block.said.get("file", f"block_{number}.py")).write_text("\n".join(block.lines) + "\n")
+    programs = sorted(map(str, tmp_path.glob("*.py")))
+    assert len(programs) >= 3
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), *programs]
+    ran = subprocess.run(mypy, cwd=ROOT, env={**os.environ, "MYPYPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr

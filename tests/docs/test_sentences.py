@@ -1,7 +1,7 @@
 """No sentence of a page, a help text or an error is too long to be read once."""
 
 from tests.docs import sentences
-from tests.docs.sentences import LIMIT, modules, of_code, of_page, pages, paragraphs, too_long, words
+from tests.docs.sentences import LIMIT, modules, of_code, of_page, pages, paragraphs, too_long
 
 
 def test_no_sentence_of_a_page_is_too_long() -> None:
@@ -16,23 +16,10 @@ def test_what_is_read_of_a_page() -> None:
     page = (
         "---\nfront: a b\n---\n# Head\n\nOne\ntwo. Three!\n\n- four\n  five\n- six\n\n```sh\nno\n```\n<!-- no\nno -->\n"
     )
-    assert list(paragraphs(page + "| a | b c |\n")) == [
-        (6, " One two. Three!"),
-        (9, " four   five"),
-        (11, " six"),
-        (18, " a "),
-        (18, " b c "),
-    ]
-
-
-def test_a_sentence_ends_at_its_full_stop_and_code_is_one_word() -> None:
-    assert sentences.sentences("It has 0.5 of it, e.g. here. Then `a b. C d` ends. [No](x.md) (yes.) More") == [
-        "It has 0.5 of it, e.g here.",
-        "Then CODE ends.",
-        "[No] (yes.",
-        "More",
-    ]
-    assert words("a · b — [c] CODE") == 4
+    told = [(6, " One two. Three!"), (9, " four   five"), (11, " six"), (18, " a "), (18, " b c ")]
+    assert list(paragraphs(page + "| a | b c |\n")) == told
+    text = "It has 0.5 of it, e.g. here. Then `a b. C d` ends. [No](x.md) (yes.) More"
+    assert sentences.sentences(text) == ["It has 0.5 of it, e.g here.", "Then CODE ends.", "[No] (yes.", "More"]
     limit = " ".join(["word"] * LIMIT)
     assert too_long("x", limit) == [] and too_long("x", f"{limit}. {limit.title()}.") == []
     (found,) = too_long("x:3", f"{limit} more.")

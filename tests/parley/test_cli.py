@@ -95,12 +95,8 @@ def test_sessions_are_found_by_words_of_question_and_answer(front: Front, asked:
     assert run(front, "sessions", "search", "Kaunas Vilnius") == "0 found in 1 session\n", "every word counts"
     said = front.json("sessions", "search", "Lithuania", "panelist_1", "--json")
     assert [s["session"] for s in said["sessions"]] == [asked["session"]], "what was said counts, too"
-    for narrowed, there in (
-        (("--ended", "agreed"), 1), (("--ended", "done"), 0), (("--sure", "1"), 0), (("--cost", "9"), 1),
-        (("--since", "2027-01-31"), 0), (("--protocol", "critic"), 0),
-    ):  # fmt: skip
-        rows = front.json("sessions", "list", *narrowed, "--json")["sessions"]
-        assert len(rows) == there, narrowed
+    for narrowed, there in ((("--ended", "agreed"), 1), (("--ended", "done"), 0), (("--since", "2027-01-31"), 0)):
+        assert len(front.json("sessions", "list", *narrowed, "--json")["sessions"]) == there, narrowed
     code, _, err = front.run("sessions", "list", "--ended", "well")
     assert code == 2 and "ended: got 'well', wanted is one of open, agreed" in err
 
@@ -236,17 +232,10 @@ def test_a_bus_that_is_not_there_and_wrong_credentials_each_say_so(fresh: Front,
     fresh.assert_nothing_left()
 
 
-def ask_slowly(front: Front, latency_s: float = 30.0, **given: Any) -> Any:
-    """An ask under way, with a model call begun."""
-    config = str(front.slow_agents(latency_s))
-    child = front.start("ask", QUESTION, "--config", config, "--plain", **given)
-    until(front.journal.exists, "no model call was begun")
-    return child
-
-
 @pytest.mark.parametrize("supervisor_too", [False, True])
 def test_nothing_is_left_when_ask_is_killed(fresh: Front, supervisor_too: bool) -> None:
-    child = ask_slowly(fresh)
+    child = fresh.start("ask", QUESTION, "--config", str(fresh.slow_agents(30.0)), "--plain")
+    until(fresh.journal.exists, "no model call was begun")
     running = read_running(fresh.state)
     assert running is not None
     seen = {int(process.split()[0]) for process in fresh.left()}
@@ -256,26 +245,6 @@ def test_nothing_is_left_when_ask_is_killed(fresh: Front, supervisor_too: bool) 
         os.kill(running.supervisor, signal.SIGKILL)
     child.communicate()
     fresh.assert_nothing_left()
-
-
-def test_two_interrupts_cancel_and_end(fresh: Front) -> None:
-    child = ask_slowly(fresh)
-    shown = ""
-    while "\nsession " not in shown:  # before it is named, an interrupt takes the opening back
-        piece = child.stdout.readline()
-        assert piece, shown
-        shown += piece
-    child.send_signal(signal.SIGINT)
-    asked = ""
-    while "Ctrl-C again" not in asked:
-        asked += child.stderr.readline()
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=20)
-    assert child.returncode == 130
-    assert "Traceback" not in out + err
-    fresh.assert_nothing_left()
-    rows = fresh.json("sessions", "list", "--json")["sessions"]
-    assert [(r["status"], r["reason"]) for r in rows] == [("cancelled", "cancelled")]
 
 
 class Terminal:

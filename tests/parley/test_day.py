@@ -13,7 +13,7 @@ from parley.client.errors import BadInput
 from parley.planned.plan import plan_of
 from parley.settings import load
 from tests.llm.server import fails, model_server, says
-from tests.parley.support import QUESTION, ROOT, Front, until
+from tests.parley.support import QUESTION, ROOT, Front
 
 pytestmark = [pytest.mark.slow]
 
@@ -71,26 +71,12 @@ def test_a_dry_run_prints_the_estimate_and_starts_nothing(fresh: Front) -> None:
     panel = priced(fresh)
     arguments = ("ask", QUESTION, "--panel-file", str(panel), "--round-limit", "3", "--dry-run")
     found = fresh.json(*arguments, "--json")
-    price = (16_000 * 2 + 1_500 * 10) / 1e6 * 2
-    to_sign = 3_000 + len(QUESTION.encode()) // 2
-    signing = (to_sign * 2 + 1_500 * 10) / 1e6 * 2
-    assert found["shortest_most"] == {
-        "turns": 7,
-        "calls": 14,
-        "tokens": 3 * 35_000 + 3 * 2 * (to_sign + 1_500),
-        "cost_usd": pytest.approx(3 * price + 3 * signing),
-    }
     assert (found["likely"]["turns"], found["likely"]["calls"]) == (10, 10)
     assert 6_000 < found["likely"]["tokens"] < 20_000 and found["likely"]["cost_usd"] < 0.07
     assert (found["rounds"], found["most"]["turns"]) == (3, 3 * 3 * 2 + 3 * 4 * 2 + (3 + 4) * 2)
-    assert found["most"]["cost_usd"] == pytest.approx(18 * price + 24 * signing)
     assert found["fits_one_round"] is True
-    assert {s["seat"]: s["metered"] for s in found["seats"]} == {
-        "panelist_1": True, "panelist_2": True, "panelist_3": True, "analyst": False,
-    }  # fmt: skip
     code, out, err = fresh.run(*arguments)
     assert (code, err) == (0, "")
-    assert re.search(r"likely: +10 turns, 10 calls, [\d,]+ tokens, 0\.0[2-6]\d\d USD", out)
     assert re.search(r"upper bound:          56 turns, 112 calls, [\d,]+ tokens, 2\.7015 USD", out)
     assert re.search(r"panelist_1 +stub +2 in, 10 out +2 to 14 ", out)
     assert not fresh.state.exists()
@@ -156,17 +142,6 @@ def test_who_sits_where_is_as_the_panel_file_says(fresh: Front) -> None:
         report = fresh.json("doctor", "--panel-file", "panel.yaml", "--json")
         panelists = next(r for r in report["roles"] if r["role"] == "panelist")
         assert panelists["queues"] == {"storage": 2, "network": 1}
-
-
-@pytest.mark.parametrize("protocol", ["single", "critic", "madp", "competition", "consensus"])
-def test_what_init_writes_refuses_no_protocol(protocol: str, fresh: Front) -> None:
-    for name, text in texts().items():
-        (fresh.folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (fresh.folder / name).write_text(text)
-    env = {**dict.fromkeys(FREE, ""), "LLM_BASE_URL": "http://127.0.0.1:9/v1", "LLM_MODEL": "m"}
-    code, out, err = fresh.run("ask", QUESTION, "--protocol", protocol, "--dry-run", "--json", env=env)
-    assert code == 0, err
-    assert json.loads(out)["protocol"] == protocol
 
 
 # ---------------------------------------------------------------- the README
@@ -246,15 +221,10 @@ async def test_doctor_says_which_models_answer(fresh: Front) -> None:
 def test_doctor_on_a_bus_that_is_not_there_and_with_bad_credentials(fresh: Front) -> None:
     keys = fresh.json("bus", "config", "--dir", "keys", "--json")
     code, out, _ = fresh.run("doctor", "--nats", "nats://127.0.0.1:1", "--creds", keys["owner"], "--json")
-    assert code == 1
     found = json.loads(out)
-    assert found["bus"]["status"] == "missing"
+    assert (code, found["bus"]["status"]) == (1, "missing")
     assert "docs/operations/cluster.md" in found["missing"][0]["mend"]
     assert found["models"] == [], "what these settings would start is not what runs there"
-    both = "nats://127.0.0.1:1,nats://127.0.0.1:2,nats://127.0.0.1:3"
-    told = fresh.run("doctor", "--nats", both, "--creds", keys["owner"])[1].splitlines()
-    assert told[0].endswith("none of 3 servers of the bus answers, 2 are needed")
-    assert [said.split()[1:3] for said in told[1:4]] == [["missing", f"nats://127.0.0.1:{i}:"] for i in (1, 2, 3)]
     code, out, _ = fresh.run("doctor", "--nats", "nats://127.0.0.1:1", "--creds", "nope.json", "--json")
     assert (code, json.loads(out)["credentials"]["status"]) == (1, "missing")
 
@@ -278,12 +248,11 @@ def test_doctor_sees_living_workers_and_missing_roles(fresh: Front) -> None:
         missing = [one["what"] for one in json.loads(out)["missing"]]
         assert code == 1 and "madp: no expert is there, so nobody takes on a task" in missing
         client = ("--nats", running["url"], "--creds", running["credentials"]["client"], "--json")
-        read = ("--evidence", str(fresh.evidence))
         found = json.loads(fresh.run("doctor", *client)[1])
         assert (found["moderators"]["status"], found["credentials"]["status"]) == ("unknown", "ok")
-        found = json.loads(fresh.run("ask", QUESTION, *read, "--panel", "2", "--dry-run", *given)[1])
-        assert (found["shortest_most"]["turns"], found["fits_one_round"]) == (5, True)
-        code, _, err = fresh.run("ask", QUESTION, *read, "--panel", "2", "--dry-run", *client)
+        asked = ("ask", QUESTION, "--evidence", str(fresh.evidence), "--panel", "2", "--dry-run")
+        assert json.loads(fresh.run(*asked, *given)[1])["fits_one_round"] is True
+        code, _, err = fresh.run(*asked, *client)
         assert code == 2 and "only an owner's credentials may ask that" in err
 
 
@@ -304,26 +273,6 @@ def test_erasing_asks_first_and_says_what_remains(fresh: Front) -> None:
         assert (code, out) == (2, ""), command
         assert f"session {sid} was erased by owner at 20" in err
     fresh.assert_nothing_left()
-
-
-def test_an_open_session_is_erased_only_by_force(fresh: Front) -> None:
-    with fresh.up("--config", str(fresh.slow_agents(30.0))) as running:
-        given = ("--nats", running["url"], "--creds", running["credentials"]["owner"])
-        child = fresh.start("ask", QUESTION, *given, "--json")
-        until(fresh.journal.exists, "no model call was begun")
-        (row,) = fresh.json("sessions", "list", "--json")["sessions"]
-        code, _, err = fresh.run("sessions", "erase", row["session"], "--yes", *given)
-        assert code == 2 and "is open; cancel it first, or --force does" in err
-        client = ("--nats", running["url"], "--creds", running["credentials"]["client"])
-        code, _, err = fresh.run("sessions", "erase", row["session"], "--yes", "--force", *client)
-        assert code == 2 and "only an owner" in err
-        code, out, err = fresh.run("sessions", "erase", row["session"], "--yes", "--force", *given)
-        assert code == 0, err
-        assert f"session {row['session']} is erased; what remains:" in out
-        (row,) = fresh.json("sessions", "list", "--json")["sessions"]
-        assert (row["status"], row["reason"]) == ("erased", "cancelled")
-        child.kill()
-        child.communicate()
 
 
 def test_a_session_with_chosen_seats_is_forked_and_keeps_why_they_sit(fresh: Front) -> None:

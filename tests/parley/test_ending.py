@@ -14,14 +14,12 @@ import msgspec
 import pytest
 
 import parley
-from parley.client.errors import Unanswered
 from parley.client.post_order import in_order
 from parley.schemas.post import Post
 from parley.schemas.session import OpenSession
 from parley.stack.lease import OWNER, Lease, Stack, read_running
 from parley.stack.rows import rows_of
 from tests.parley.support import QUESTION, Front, until
-from tests.support.engine import until as comes_true
 
 pytestmark = [pytest.mark.slow]
 
@@ -144,19 +142,6 @@ async def test_an_opening_that_nobody_waits_for_is_refused_and_told_to_who_looks
             assert [(r.session, r.status) for r in await p.client.sessions()] == [("late", "refused")]
             with pytest.raises(parley.Refusal, match=r"session late was refused: the asker has given up"):
                 await p.client.cancel("late")
-        async with parley.connect(lease.url, lease.credentials(OWNER), patience_s=0.5) as p:
-            pid = lease.kill("moderator-1", signal.SIGSTOP)
-            try:
-                with pytest.raises(Unanswered) as caught:
-                    await p.client.open(msgspec.structs.replace(opening, expires_s=0.1), "gone")
-                assert caught.value.sid == "gone"
-            finally:
-                os.kill(pid, signal.SIGCONT)
-
-            async def row() -> str:
-                return next((r.status for r in await p.client.sessions() if r.session == "gone"), "")
-
-            assert await comes_true(row) == "refused"
 
 
 @pytest.mark.serial
@@ -191,8 +176,6 @@ def test_who_waits_sees_each_answer_and_can_end_it_with_what_there_is(fresh: Fro
     assert (code, child.returncode) == (3, 3), err + rest
     assert out == f"session {sid} has ended; its answer: parley sessions show {sid}\n"
     assert "Weak: Panelist 3 is missing" in rest and rows(fresh) == [("finished", "answered_now")]
-    code, out, err = fresh.run("sessions", "answer-now", sid)
-    assert code == 2 and "had ended already (finished, answered_now)" in err
     fresh.assert_nothing_left()
 
 

@@ -10,7 +10,6 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -361,14 +360,13 @@ def test_enrolled_while_a_stack_runs_an_expert_starts_and_stays_enrolled(tmp_pat
 
 def test_the_list_has_copies_together_and_enrolled_ones_beside() -> None:
     def here(name: str, model: str, busy: int = 0) -> Announcement:
-        about: dict[str, Any] = {"roles": ("expert",), "family": "f", "busy": busy, "model": model}
-        return Announcement(instance=f"{name}{model}", queue=queue_of(name), **about)
+        return Announcement(
+            instance=f"{name}{model}", queue=queue_of(name), roles=("expert",), family="f", busy=busy, model=model
+        )
 
-    there = Workers(
-        workers=(here("sre", "a", 1), here("sre", "b", 2), here("dba", "a")),
-        experts=tuple(ExpertHere(id=n, name=n.upper(), version="1", pin=f"{n}-pin") for n in ("dba", "sre")),
-        listening_s=3.0,
-    )
+    known = tuple(ExpertHere(id=n, name=n.upper(), version="1", pin=f"{n}-pin") for n in ("dba", "sre"))
+    workers = (here("sre", "a", 1), here("sre", "b", 2), here("dba", "a"))
+    there = Workers(workers=workers, experts=known, listening_s=3.0)
     rows = enrolment._listed(there, {"expert_sre": "sre-pin", "expert_ux": "ux-pin"})
     assert [(r.id, r.state, r.copies, r.busy, r.model) for r in rows] == [
         ("dba", "running", 1, 0, "a"), ("sre", "running", 2, 3, "a, b"), ("ux", "enrolled", 0, 0, ""),
@@ -381,9 +379,7 @@ def test_the_list_has_copies_together_and_enrolled_ones_beside() -> None:
 def test_madp_has_a_helper_a_check_and_every_shipped_expert() -> None:
     queues = [queue_of(spec.id) for spec in experts.builtin()]
     assert shipped() == queues, "a file is named as its expert"
-    assert [row.queue for row in rows_of("madp")] == [*queues, "helper", "check"]
-    for row in rows_of("madp"):
-        assert spec_of(row).queue == row.queue
+    assert [spec_of(row).queue for row in rows_of("madp")] == [*queues, "helper", "check"]
 
 
 def test_an_experts_file_is_an_agent_and_an_agent_file_names_none(tmp_path: Path) -> None:

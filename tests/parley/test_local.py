@@ -25,7 +25,6 @@ from parley.stack.rows import rows_of
 from tests.outcomes.test_command import fetch
 from tests.parley.support import ANSWER, QUESTION, TEXTS, until
 from tests.support.engine import until as comes_true
-from tests.support.expert_model import expert_model
 
 MODEL = "tests.support.model:make"
 LATENCY = {"latency_s": 0.05}
@@ -66,23 +65,6 @@ async def test_a_stack_that_is_slow_to_start_is_waited_for(tmp_path: Path) -> No
         (tmp_path / "now").touch()
         assert (await asking).status == "finished"
         assert [row.status for row in await p.client.sessions()] == ["finished"]
-
-
-async def test_what_names_no_protocol_goes_to_experts_or_to_a_panel(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "a.md").write_text(TEXTS["a.md"])
-    with expert_model() as env:
-        for name, value in env.items():
-            monkeypatch.setenv(name, value)
-        async with parley.local() as p:
-            result = await p.ask("add JWT authentication to the API", folder=tmp_path)
-            read = await p.ask(QUESTION, folder=tmp_path)
-            with pytest.raises(parley.BadInput, match="no folder is named: folder=DIR"):
-                await p.ask("add JWT authentication to the API")
-    assert read.protocol == "consensus" and "Vilnius" in read.outcome["answer"], "a folder that is not changed is read"
-    assert (result.protocol, result.status, result.stop.reason) == ("madp", "finished", "planned")
-    assert result.outcome["consensus"]["outcome"]["lead"]["agent_id"] == "security-architect"
 
 
 def _lives(pid: int) -> bool:

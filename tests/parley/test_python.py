@@ -12,8 +12,6 @@ import pytest
 
 import parley
 from docs.generators import api_page, commands_page, metrics_page, options_page, subjects_page
-from parley.client.rendering.told import to_api
-from tests.client.test_show import result_of
 from tests.extending.environment import installed
 
 ROOT = Path(__file__).parents[2]
@@ -51,16 +49,6 @@ async def test_a_notebook_asks_and_waits_although_its_loop_runs(evidence: Path) 
     assert asyncio.get_running_loop().is_running()
     with pytest.raises(parley.BadInput, match="'cosensus' is not a protocol"):
         parley.ask(ASKED, protocol="cosensus")
-
-
-def test_a_notebook_shows_a_result_and_obeys_nothing_in_it() -> None:
-    outcome = {"answer": "<script>alert(1)</script>\x1b[31m", "confidence": 0.5, "reasoning": "a & b"}
-    result = to_api(result_of("consensus", outcome, session='"><img src=x>'))
-    shown = result._repr_html_()
-    assert "&lt;script&gt;" in shown and "a &amp; b" in shown and r"\x1b[31m" in shown
-    assert "<script" not in shown and "<img" not in shown and "\x1b" not in shown
-    assert str(result).startswith("Answer: <script>alert(1)</script>\\x1b[31m\n")
-    assert "0.50" in str(result) and repr(result).startswith("Result(session=")
 
 
 def test_the_pages_of_reference_are_current() -> None:

@@ -10,23 +10,18 @@ import pytest
 
 from parley.agents import strict_yaml
 from parley.cli import options
-from parley.client import what_if
 from parley.client.errors import BadInput
 from parley.client.opening import opening_of
 from parley.client.protocols.maci import setup as outcomes
-from parley.client.records import Record
 from parley.coordinator import estimate
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.plan import plan_of
 from parley.schemas import log
 from parley.schemas.session import Budget
-from parley.schemas.wire import encode
 from parley.settings import load, merge, parse_sets, read_environment
 from tests.protocols.competition import play as competition_play
 from tests.protocols.competition.play import small, speech
-from tests.protocols.maci import play as maci_play
-from tests.protocols.maci.play import belief
 
 
 @pytest.fixture(autouse=True)
@@ -214,19 +209,6 @@ def test_an_option_of_another_protocol_is_named_as_it_was_typed(protocol: str, o
     assert caught.value.field == flag
     with pytest.raises(BadInput, match=r"^settings\.\w+ is not for"):
         opening_of("q", given, door="mcp")
-
-
-def test_where_two_runs_do_the_same_and_say_another_thing_it_is_told_once_and_in_grammar() -> None:
-    play = maci_play.Play()
-    play.blind(belief(0.9, 0.1), belief(0.2, 0.8))
-    record = Record(sid="s1", entries=tuple(encode(e).decode() for e in play.entries))
-    changed, first, *others, last = what_if.comparison_words(what_if.compare(record, {"maci": {"cl": 0.3}}))
-    assert changed.startswith("cl: 0.3 in place of ")
-    assert "both runs take the same steps, but do not show or say the same: " in first
-    assert "posts signals on public" in first and "both runs posts" not in first
-    told = [text for text in others if text.startswith("  ")]
-    assert told and len(set(told)) == len(told) and all(text.startswith("  both: ") for text in told)
-    assert last.endswith(" recorded events carried it")
 
 
 def test_a_budget_that_does_not_hold_a_competition_is_refused_in_the_same_words_by_every_moderator() -> None:

@@ -37,6 +37,16 @@ def test_a_gate_that_admits_nothing_changes_what_the_next_round_is_shown(debate:
     assert set(both["changed"]) == {"tau_stop", "constants.lambda"}
 
 
+def test_where_two_runs_do_the_same_and_say_another_thing_it_is_told_once_and_in_grammar(debate: Record) -> None:
+    changed, first, *others, last = what_if.comparison_words(what_if.compare(debate, {"maci": {"cl": 0.3}}))
+    assert changed.startswith("cl: 0.3 in place of ")
+    assert "both runs take the same steps, but do not show or say the same: " in first
+    assert "posts signals on public" in first and "both runs posts" not in first
+    told = [text for text in others if text.startswith("  ")]
+    assert told and len(set(told)) == len(told) and all(text.startswith("  both: ") for text in told)
+    assert last.endswith(" recorded events carried it")
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -231,8 +231,8 @@ def test_lists_and_errors_keep_the_margin(text: str) -> None:
     )  # fmt: skip
     item = OpenItem(item="1", kind=text, question=text, choices=(text,), default=text, deadline_ns=time.time_ns())
     rows: Iterable[Iterable[str]] = (
-        sessions_table([row]), sessions_table([row], 60),
-        bare(item_lines("s1", item, 0)), [f"a line of Parley's: {text}"], [f"    {text}"],
+        sessions_table([row]), sessions_table([row], 60), bare(item_lines("s1", item, 0)),
+        [f"a line of Parley's: {text}", f"    {text}"],
     )  # fmt: skip
     for lines in rows:
         assert faults(printed(lambda lines=lines: say_all(lines))) == ([], set())  # type: ignore[misc]
@@ -240,13 +240,9 @@ def test_lists_and_errors_keep_the_margin(text: str) -> None:
     assert faults(_form(item).message.partition("\n")[2]) == ([], set())
 
 
-@given(text=hostile, width=st.integers(20, 120), indent=st.integers(0, 8))
+@given(text=hostile | st.text(max_size=60), width=st.integers(20, 120), indent=st.integers(0, 8))
 def test_rows_that_a_terminal_would_wrap_stand_in_the_margin_too(text: str, width: int, indent: int) -> None:
     shown = hung(" " * indent + "Answer: " + text, width)
     assert faults(shown) == ([], set())
     assert all(row.startswith(" " * max(indent, 2)) for row in shown.split("\n")[1:])
-
-
-@given(text=st.text(max_size=60))
-def test_any_text_on_a_line_stays_on_it(text: str) -> None:
     assert len(line(text).splitlines()) <= 1 and not hidden(line(text))
