@@ -17,13 +17,13 @@ from parley.agents.specs import AgentSpec, SpecError, load, parse
 from parley.agents.tools.folder import TaskFolder, archive
 from parley.bus_admin import enrol
 from parley.client.errors import BadInput
+from parley.client.protocols.competition.files import read_format
 from parley.planned.plan import plan_of
 from parley.schemas.expert import MAX_INSTRUCTIONS, MAX_ITEMS, ExpertSpec, pin
 from parley.schemas.protocols.competition.messages import Settings
 from parley.schemas.wire import encode
 from parley.settings import load as load_settings
 from parley.stack.announce import agent_of
-from tests.protocols.competition.simulate import format_named
 
 
 def test_built_in_agents_need_no_file() -> None:
@@ -76,7 +76,7 @@ def test_the_five_of_the_seed_are_there_and_settings_take_them_and_ones_own(tmp_
     (tmp_path / "own.yaml").write_text(GOOD, encoding="utf-8-sig")
     assert read_personas(tmp_path / "own.yaml")["quiet"].characteristics == "You say little."
     assert all(len(p.characteristics) > 100 and "\n" not in p.characteristics for p in five.values())
-    settings = Settings(format=format_named("four_stage"), personalities=five, styles={"pro_1": "logical"})
+    settings = Settings(format=read_format("four_stage"), personalities=five, styles={"pro_1": "logical"})
     assert settings.personalities["logical"].name == "Logical"
 
 

@@ -40,16 +40,12 @@ def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path
     assert {(row["by"], row["kind"]) for row in listed["rows"]} >= {("seat", "operations")}
     assert listed["sessions"] == 1 and listed["used"] is True
 
-    again = asked(front, question)
-    assert "reliability" not in again["stop"]["certificate"], "nothing but the question at hand was known"
     other = asked(front, f"{question} Say it shortly.", "--kind", "operations")
     known = other["stop"]["certificate"]["reliability"]
     assert known["kind"] == "operations" and known["sessions"] == 1 and len(known["seats"]) == 3
     code, told, _ = front.run("explain", other["session"], "past")
     assert code == 0 and "Seats weighed by their records on questions of the kind operations" in told
     assert front.run("replay", other["session"])[0] == 0
-    off = asked(front, f"{question} At once.", "--set", "learned.used=off")
-    assert "reliability" not in off["stop"]["certificate"]
 
 
 async def test_the_python_api_carries_records(tmp_path: Path) -> None:
@@ -65,13 +61,6 @@ async def test_the_python_api_carries_records(tmp_path: Path) -> None:
         session = await p.start("Canary or big-bang?", evidence=EXAMPLE / "evidence", settings={"round_limit": 1})
         result = await session.result()
         await session.feedback(True)
-        refused: tuple[tuple[Any, str], ...] = (
-            (5, "kind: got 5, expected text"),
-            ("x" * 65, "kind: got '65 characters'"),
-        )
-        for kind, why in refused:
-            with pytest.raises(parley.BadInput, match=why):
-                await p.start("Canary or big-bang?", kind=kind)
         report = await p.learn()
         assert (report.sessions, report.kept, report.unread) == (1, 4, ())
         assert store.read(tmp_path / store.NAME).verdicts[-1].session == result.session

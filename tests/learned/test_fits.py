@@ -1,6 +1,5 @@
 """What is learned of members: their records, and calibrated confidence."""
 
-import itertools
 import math
 
 import msgspec
@@ -84,14 +83,6 @@ def test_weights_are_log_odds_against_chance() -> None:
     assert reliability.weight(0.8, 5) == pytest.approx(math.log(0.8 * 4 / 0.2))
     # three at .6 are outvoted by one at .9 (Nitzan and Paroush): 3 log 1.5 = 1.22 < log 9 = 2.20
     assert 3 * reliability.weight(0.6, 2) < reliability.weight(0.9, 2)
-
-
-def test_a_worse_record_weighs_less_but_never_nothing() -> None:
-    found = [reliability.weight(mean / 100, 2) for mean in range(30, 96)]
-    assert all(before < after for before, after in itertools.pairwise(found))
-    assert found[0] > 0 and reliability.weight(0.0, 2) >= 0
-    below, above = reliability.weight(0.52497, 2), reliability.weight(0.52499, 2)
-    assert below == pytest.approx(reliability.BEND, abs=1e-3) and above == pytest.approx(below, abs=1e-3)
 
 
 def test_equal_or_no_records_change_nothing() -> None:

@@ -4,12 +4,9 @@ from typing import Any, cast
 
 import msgspec
 import pytest
-from markupsafe import escape
 
 from parley.client.learned.verdicts import KnownOutcome, verdict
 from parley.client.records import Record
-from parley.client.rendering.html import html
-from parley.client.show.words import learned_words
 from parley.client.view.fold import of_result
 from parley.coordinator.admission import admit
 from parley.coordinator.protocols import PROTOCOLS
@@ -133,19 +130,6 @@ def test_every_text_of_a_result_says_how_its_confidence_reads() -> None:
     assert "confidence 0.80, reads as 0.50 by past outcomes" in of_result(result(one)).sure
 
 
-def test_a_page_tells_what_past_outcomes_did_in_the_words_of_an_explanation() -> None:
-    play = debate(msgspec.structs.replace(records(debater_1=0.6, debater_2=0.9), calibration=FIT))
-    record = Record(sid="s1", entries=tuple(encode(entry).decode() for entry in play.entries))
-    page = "\n".join(html(record))
-    for told in learned_words(result(play)):
-        assert escape(told.strip()) in page
-    assert f"confidence {result(play).outcome['confidence']:.2f}, reads as" in page
-    assert "<dt>Reliability</dt>" not in page and "half life days" not in page
-    plain = debate(records(debater_1=0.6, debater_2=0.9))
-    record = Record(sid="s1", entries=tuple(encode(entry).decode() for entry in plain.entries))
-    assert ", self-rated" in "\n".join(html(record))
-
-
 def opening(protocol: str, learned: Learned) -> log.Opened:
     settings = {"outcomes": maci.OUTCOMES} if protocol == "maci" else {}
     request = OpenSession(
@@ -186,9 +170,3 @@ def test_feedback_says_who_was_right_alone() -> None:
     }  # fmt: skip
     skewed = debate(records(debater_1=0.6, debater_2=0.9))
     assert rights(feedback(skewed, True)) == {"debater_1": False, "debater_2": True}
-
-
-def test_what_nobody_spoke_on_is_no_verdict() -> None:
-    play = panel()
-    entries = tuple(encode(entry).decode() for entry in play.entries)
-    assert verdict(Record(sid="s1", entries=entries)) is None

@@ -92,21 +92,21 @@ def now(name: str) -> dict[str, Any]:
     return {"version": PROTOCOLS[name].version, "digest": behaviour(PROTOCOLS[name])}
 
 
-def kept(path: Path = KEPT) -> dict[str, Any]:
+def kept() -> dict[str, Any]:
     """The rows that are kept."""
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads(KEPT.read_text(encoding="utf-8"))
     return found
 
 
-def write(also: set[str], path: Path = KEPT) -> None:
+def write(also: set[str]) -> None:
     """Keep the rows of protocols whose version is another, and of these."""
-    before = kept(path) if path.exists() else {}
+    before = kept()
     rows = {}
     for name in sorted({*walks(), *(p.name for p in STANDING.values())}):
         row = before.get(name)
         stays = row is not None and row["version"] == PROTOCOLS[name].version and name not in also
         rows[name] = row if stays else now(name)
-    path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    KEPT.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

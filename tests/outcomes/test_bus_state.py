@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 
 from parley.bus import streams, subjects
 from parley.coordinator.outcomes.bus_state import Ages, BusState
-from parley.observability.outcomes import BUS, Outcomes
+from parley.observability.outcomes import Outcomes
 from parley.schemas.result import Totals
 from tests.outcomes.played import values
 from tests.security.support import Target
@@ -93,7 +93,3 @@ def test_the_oldest_turn_is_as_old_as_it_was_seen_to_be() -> None:
     assert ages_seen[-1] == 60 + 1_999 - 40
     ages.keep(set())
     assert look(9_999, waiting=1, settled_seq=12, last_seq=13) == 0
-
-
-def test_every_series_of_the_bus_is_declared_as_a_gauge() -> None:
-    assert not [name for name in BUS if name.endswith("_total")]

@@ -20,7 +20,7 @@ from parley.coordinator.outcomes.counting import Counting
 from parley.coordinator.outcomes.session import children
 from parley.observability.outcomes import Outcomes
 from parley.schemas.result import Result, Totals
-from parley.schemas.wire import decode, encode
+from parley.schemas.wire import decode
 from tests.engine.test_owner import erase
 from tests.outcomes.played import KNOWN, TENANT, fold, shown, take, values
 from tests.support import crash
@@ -171,31 +171,6 @@ async def test_two_copies_show_the_same_and_count_nothing_twice(stack: Engine) -
         assert one.totals == two.totals == await written(stack)
         same(one.totals, await recount(stack, sids))
         assert one.ready is None and two.ready is None
-
-
-async def test_counting_goes_on_when_the_server_is_back(stack: Engine) -> None:
-    async with running(stack) as one:
-        await run(stack, ["s0"])
-
-        async def closed(count: int) -> bool:
-            return sum(values(shown(one.totals), "sessions_closed_total").values()) == count
-
-        await until(lambda: closed(1), 20.0)
-        stack.server.stop()
-        await until(lambda: one.ready is not None, 20.0)
-        assert await closed(1), "what was shown stays"
-        stack.server.start()
-        await run(stack, ["s1"])
-        await until(lambda: closed(2), 30.0)
-        same(one.totals, await recount(stack, ["s0", "s1"]))
-
-
-async def test_totals_of_a_later_form_are_left_alone(stack: Engine) -> None:
-    moderator = await stack.connect("moderator")
-    await moderator.store(subjects.OUTCOMES, encode(Totals(v=2, position=3)))
-    async with running(stack) as one:
-        await until(lambda: "form 2" in (one.ready or ""), 10.0)
-    assert await written(stack) == Totals(v=2, position=3)
 
 
 async def test_erased_sessions_stay_in_the_totals_and_count_once(stack: Engine) -> None:

@@ -8,21 +8,17 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
-from parley.bus import subjects
 from parley.client.records import read_record, result_of
-from parley.coordinator.outcomes import message
 from parley.coordinator.outcomes.fold import Fold
 from parley.coordinator.outcomes.session import Record, children
 from parley.coordinator.protocols import PROTOCOLS, STANDING
 from parley.coordinator.table import Sample
 from parley.observability.metrics import MAX_VALUES
-from parley.observability.outcomes import BUS, GAUGES, OUTCOMES, Outcomes
-from parley.schemas import log
-from parley.schemas.result import Result, Totals
+from parley.observability.outcomes import Outcomes
+from parley.schemas.result import Totals
 from parley.schemas.stops import STOPS
 from parley.schemas.wire import decode, encode
-from tests.outcomes.played import KNOWN, TENANT, counted, fold, get, shown, take, values
-from tests.protocols.consensus.play import Play
+from tests.outcomes.played import KNOWN, TENANT, fold, get, shown, take, values
 from tests.protocols.madp.play import APPROVED, AUDITOR, IMPL, QA, SRE, done
 from tests.protocols.madp.play import Play as Task
 from tests.support.play import START_NS
@@ -30,7 +26,6 @@ from tests.support.play import START_NS
 TESTS = Path(__file__).parents[1]
 RECORDS = sorted(TESTS.glob("old_logs/*/*.jsonl"))
 DAY_NS = 86_400 * 10**9
-FORBIDDEN = {"session", "sid", "seat", "turn", "instance", "author", "worker", "question"}
 
 
 def entries_of(path: Path) -> tuple[str, list[bytes]]:
@@ -125,13 +120,6 @@ def test_totals_are_not_shown_before_they_are_known() -> None:
     assert (get(found, "tasks_ended_total"), get(found, "outcomes_position")) == (0, 4)
 
 
-def test_no_label_is_a_session_or_what_a_client_chooses() -> None:
-    for name, row in {**OUTCOMES, **BUS}.items():
-        assert re.fullmatch(r"[a-z_]+", name)
-        assert not FORBIDDEN & set(row.labels), name
-    assert set(OUTCOMES) >= GAUGES
-
-
 def test_labels_from_outside_are_bounded() -> None:
     into = fold()
     for n in range(10 * MAX_VALUES):
@@ -179,19 +167,6 @@ def test_an_exemplar_leads_to_the_last_traced_session_of_a_number_and_outlives_r
     }
 
 
-def test_numbers_of_a_metered_model_are_there_once_it_is_seated() -> None:
-    sid, entries = entries_of(TESTS / "old_logs" / "1" / "consensus.jsonl")
-    first = json.loads(entries[0])
-    first["event"]["seats"][0] |= {"model": "m", "metered": True}
-    into = fold()
-    message.count(into, KNOWN, sid, subjects.OPENED, [json.dumps(first, separators=(",", ":")).encode()])
-    found = shown(into.totals())
-    for kind in ("input", "output"):
-        assert get(found, "tokens_total", model="m", kind=kind, estimated="no") == 0
-    assert get(found, "cost_usd_total", model="m") == get(found, "cached_tokens_total", model="m") == 0
-    assert values(found, "tokens_total") == {}
-
-
 def test_money_is_counted_by_the_utc_day_of_each_call() -> None:
     into = fold()
     into.spend(START_NS, 0.25)
@@ -203,30 +178,3 @@ def test_money_is_counted_by_the_utc_day_of_each_call() -> None:
     for day in range(2, 40):
         into.spend(START_NS + day * DAY_NS, 1.0)
     assert len(into.totals().days) == 8
-
-
-def test_a_cancelled_session_is_one_and_saved_nothing() -> None:
-    play = Play()
-    found = counted(play)
-    assert get(found, "sessions_opened_total", protocol="consensus") == 1
-    assert values(found, "sessions_closed_total") == {}, "it is open"
-    play.event(log.Cancelled(author="owner"))
-    labels = {"protocol": "consensus", "reason": "cancelled", "converged": "no", "status": "cancelled"}
-    assert get(counted(play), "sessions_closed_total", **labels) == 1
-    assert values(counted(play), "calls_saved_total") == {}
-
-
-MINE = {"protocol": "consensus"}
-
-
-def test_agreement_and_disagreement_are_those_of_the_last_round() -> None:
-    play = Play({"round_limit": 2})
-    play.round(20, "Vilnius", "Kaunas", "Riga")
-    play.round(40, "Vilnius", "Vilnius", "Riga")
-    play.sign_all("rival")
-    result = decode(play.session.posts[-1].body, Result)
-    m = counted(play)
-    assert get(m, "agreement_sum", **MINE) == result.rounds[-1]["score"] / 100
-    assert get(m, "disagreement_sum", **MINE) == pytest.approx(1 - result.outcome["agree"] / 3)
-    assert 0 < result.outcome["agree"] < 3
-    assert get(m, "plateaus_total", **MINE) == 0

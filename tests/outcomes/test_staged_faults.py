@@ -17,7 +17,7 @@ from parley.bus.log import Log
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import encode
 from tests.outcomes.prometheus import PROMETHEUS
-from tests.outcomes.staged import ALERTMANAGER, Deployment, repeated
+from tests.outcomes.staged import ALERTMANAGER, MODERATORS, Deployment, repeated
 from tests.protocols.madp.play import SRE, Play, blocked
 from tests.support.engine import until
 from tests.support.small_disk import SmallDisk, small_disk
@@ -34,17 +34,6 @@ pytestmark = [
 ]
 
 Stage = Callable[[Deployment, AsyncExitStack, SmallDisk], Awaitable[None]]
-FAULTS: dict[str, tuple[Stage, str]] = {}
-
-
-def fault(name: str, told: str) -> Callable[[Stage], Stage]:
-    """One fault, and how its one notification begins."""
-
-    def note(stage: Stage) -> Stage:
-        FAULTS[name] = (stage, told)
-        return stage
-
-    return note
 
 
 async def _open(there: Deployment) -> Callable[[], Awaitable[None]]:
@@ -64,30 +53,15 @@ def _signals(number: signal.Signals, *names: str) -> Stage:
     return stage
 
 
-FAULTS |= {
-    "analyst dead": (
-        _signals(signal.SIGKILL, "analyst"), "ParleyQueueWithoutWorker: No worker of the queue analyst",
-    ),
-    "helper frozen": (_signals(signal.SIGSTOP, "helper"), "ParleyQueueWithoutWorker: No worker of the queue helper"),
-    "helper dead": (_signals(signal.SIGKILL, "helper"), "ParleyQueueWithoutWorker: No worker of the queue helper"),
-    "moderators dead": (
-        _signals(signal.SIGKILL, "moderator-1", "moderator-2"), "ParleyModeratorsGone: No moderator is there",
-    ),
-}  # fmt: skip
-
-
-@fault("disk full", "ParleyBusStoresNothing: The bus does not store")
 async def _disk(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
     await stack.enter_async_context(repeated(await _open(there), 3.0))
     disk.fill()
 
 
-@fault("nats frozen", "ParleyNatsDown: The monitor of nats-server")
 async def _nats(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
     os.kill(there.server.pid, signal.SIGSTOP)
 
 
-@fault("wrong key", "ParleyQueueWithoutWorker: No worker of the queue analyst")
 async def _key(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
     """A worker that is restarted with another queue's key ends at once."""
     there.signal(signal.SIGTERM, "analyst")
@@ -96,20 +70,17 @@ async def _key(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> Non
     assert there.processes["analyst"].wait(60) == 2
 
 
-@fault("endpoint at 500", "ParleyEndpointFailing: ")
 async def _endpoint(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
     await stack.enter_async_context(repeated(await _open(there), 3.0))
     there.endpoint.broken = True
 
 
-@fault("poison", "ParleyPoison: ")
 async def _poison(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
     client = await there.connect("client")
     for _ in range(500):
         await client.store(subjects.inbox("client", "client", secrets.token_hex(8)), b"\x00 nothing of ours")
 
 
-@fault("damaged log", "ParleyLogsDamaged: The logs of 1 sessions")
 async def _damaged(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
     await (await _open(there))()
     moderator = await there.connect("moderator-1")
@@ -124,7 +95,6 @@ async def _damaged(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) ->
     await Log(moderator).erase(subjects.unescape(subject.rpartition(".")[2]))
 
 
-@fault("stuck question", "ParleyItemsWait: A question waits for a person")
 async def _stuck(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
     """A task as it was played, as if it were played now. Its log is put where moderators put logs."""
     play = Play({"item_s": 300.0}).working()
@@ -135,12 +105,29 @@ async def _stuck(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> N
         last = await log.append("stuck", subjects.STEP if n else subjects.OPENED, data, last)
 
 
-@fault("runaway client", "ParleyClientRunsAway: client has opened")
 async def _runaway(there: Deployment, stack: AsyncExitStack, disk: SmallDisk) -> None:
     there.endpoint.seconds = 5.0
     open_one = await _open(there)
     for _ in range(20):
         await asyncio.gather(*(open_one() for _ in range(100)))
+
+
+NO_WORKER = "ParleyQueueWithoutWorker: No worker of the queue"
+FAULTS: dict[str, tuple[Stage, str]] = {
+    "analyst dead": (_signals(signal.SIGKILL, "analyst"), f"{NO_WORKER} analyst"),
+    "helper frozen": (_signals(signal.SIGSTOP, "helper"), f"{NO_WORKER} helper"),
+    "helper dead": (_signals(signal.SIGKILL, "helper"), f"{NO_WORKER} helper"),
+    "moderators dead": (_signals(signal.SIGKILL, *MODERATORS), "ParleyModeratorsGone: No moderator is there"),
+    "disk full": (_disk, "ParleyBusStoresNothing: The bus does not store"),
+    "nats frozen": (_nats, "ParleyNatsDown: The monitor of nats-server"),
+    "wrong key": (_key, f"{NO_WORKER} analyst"),
+    "endpoint at 500": (_endpoint, "ParleyEndpointFailing: "),
+    "poison": (_poison, "ParleyPoison: "),
+    "damaged log": (_damaged, "ParleyLogsDamaged: The logs of 1 sessions"),
+    "stuck question": (_stuck, "ParleyItemsWait: A question waits for a person"),
+    "runaway client": (_runaway, "ParleyClientRunsAway: client has opened"),
+}
+"""Each fault, and how its one notification begins."""
 
 
 @pytest.mark.parametrize("name", FAULTS)

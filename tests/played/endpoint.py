@@ -10,9 +10,10 @@ import json
 import re
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
 from typing import Any
 
 from tests.played.sessions import SESSIONS
@@ -104,8 +105,10 @@ def shortest(schema: Any, root: Any) -> Any:
 
 
 @contextmanager
-def serving(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[str]:
-    """The base URL of a server that gives these completions, while it listens."""
+def serving(
+    answer: Callable[[dict[str, Any]], dict[str, Any]], page: Mapping[str, Any] = MappingProxyType({"data": []})
+) -> Iterator[str]:
+    """The base URL of a server that gives these completions, while it listens; and this page to whoever looks."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -119,7 +122,7 @@ def serving(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[str]
             self.wfile.write(data)
 
         def do_GET(self) -> None:
-            self._send({"object": "list", "data": []})
+            self._send(dict(page))
 
         def do_POST(self) -> None:
             self._send(answer(json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))))

@@ -1,7 +1,7 @@
-"""Demos end as they did when they were played by hand, and a turn with tools is recorded and played again."""
+"""Demos end as they did when they were played by hand, a turn with tools is recorded and played again, and what
+sessions take was estimated."""
 
 import json
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,9 @@ import pytest
 from parley.demos.demo import names, read
 from tests.llm.madp.test_projects import ENDED, use
 from tests.parley.support import Front
-from tests.played.endpoint import written
+from tests.played.endpoint import SEATS, endpoint, variables, written
+from tests.played.sessions import SESSIONS
 from tests.tools.support import EXAMPLE
-from tests.web.page.site import site
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -41,15 +41,6 @@ def test_a_demo_ends_as_it_did_and_uses_every_reply_once(name: str, tmp_path: Pa
     assert code == 0 and "recorded replies" in err.splitlines()[0]
     code, told, err = front.run("explain", result["session"])
     assert code == 0 and demo.question.split(".")[0] in told, err
-
-
-@pytest.mark.timeout(400)
-def test_the_page_plays_all_of_them(tmp_path: Path) -> None:
-    with site(tmp_path, "--demo", protocol="", env={"TMPDIR": str(tmp_path)}) as gateway:
-        assert gateway.child.stderr is not None
-        said = list(takewhile(lambda line: "all demos were played" not in line, gateway.child.stderr))
-        rows = gateway.get("/api/sessions")["sessions"]
-    assert {row["question"]: row["status"] for row in rows} == {read(n).question: "finished" for n in names()}, said
 
 
 ASK = ("ask", "The greeting should be hello", "--protocol", "madp", "--expert", "implementation-engineer", "--json")
@@ -89,3 +80,38 @@ def outcome(home: Path, folder: Path, env: dict[str, str]) -> dict[str, Any]:
     assert code == 0, err or out
     found: dict[str, Any] = json.loads(out)["outcome"]
     return found
+
+
+# ---------------------------------------------------------------- estimates
+
+ESTIMATED: dict[str, tuple[str, ...]] = {
+    "competition": (), "consensus": (), "critic": (), "single": (),
+    "diagnosis": ("--round-limit", "4"),  # it argued for as long: the usual course is two rounds
+    "task": (),
+}  # fmt: skip
+"""Sessions that took the course of their estimate, and the limit of rounds by which they did. Steps of look-ups are in
+no estimate."""
+REVISED = "task"
+"""What reviewers sent back: an estimate has no revision, so the turns are more."""
+
+
+def estimated(name: str, folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(the estimate of a session, what it used)."""
+    session = SESSIONS[name]
+    with endpoint(name) as (url, _):
+        front = Front(folder, "", variables(url, *SEATS))
+        session.write_files(front.folder)
+        told = front.run(*session.command, *ESTIMATED.get(name, ()), "--dry-run", "--json")
+        result = front.run(*session.command, "--json")
+        assert result[1], result[2]
+        likely = json.loads(told[1])["likely_most" if ESTIMATED.get(name) else "likely"]
+        return likely, json.loads(result[1])["usage"]
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("name", ESTIMATED)
+def test_an_estimate_is_within_three_tenths_of_a_played_session(name: str, tmp_path: Path) -> None:
+    likely, used = estimated(name, tmp_path)
+    assert name == REVISED or used["turns"] * 0.7 <= likely["turns"] <= used["turns"] * 1.3
+    tokens = used["input_tokens"] + used["output_tokens"]
+    assert tokens * 0.7 <= likely["tokens"] <= tokens * 1.3

@@ -1,7 +1,7 @@
 """consensus: the turns of the shortest and the longest course, and of a usual one: two rounds, after which all but one
 sign the words of one of them.
 
-Sizes are those of parley/demos/consensus.yaml; tests/played/test_estimates.py compares.
+Sizes are those of parley/demos/consensus.yaml; tests/played/test_sessions.py compares.
 """
 
 from parley.coordinator.protocol_parts import caps, seat_of

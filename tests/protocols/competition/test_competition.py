@@ -1,17 +1,22 @@
 """The machine of the competition: every row of its table, and how it ends."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
+import yaml
 
 from parley.coordinator.estimate import estimate
 from parley.coordinator.table import Illegal, Inadmissible
 from parley.schemas import log
-from parley.schemas.protocols.competition.messages import Marks, Note, Spoken
+from parley.schemas.protocols.competition.format import Format
+from parley.schemas.protocols.competition.messages import Ballot, Marks, Note, Spoken
 from parley.schemas.session import Budget
 from parley.schemas.text import Citation
 from parley.schemas.turn import Usage
 from tests.protocols.competition.play import (
     COMPETITION,
+    FORMATS,
     Play,
     exchange,
     free,
@@ -62,20 +67,6 @@ def test_what_lies_ahead_is_told_by_team() -> None:
 # ---------------------------------------------------------------- speeches and exchanges
 
 
-def test_a_speech_is_posted_counted_and_scored() -> None:
-    p = Play(TWO)
-    p.says("pro_1", "Ten words are allowed here, and these are only nine.")
-    said = p.last("speech")
-    assert (said["words"], said["limit"], said["seconds"], said["overtime"]) == (10, 10, 10, False)
-    assert p.posts("speech")[0].channel == "public" and p.posts("speech")[0].seat == "pro_1"
-    assert p.asked() == [("judge", "score"), ("con_1", "speak")] and p.ask("judge").channel == "judge_notes"
-    assert p.seen("judge")[-1].n == p.posts("speech")[0].n
-    p.scores(6, comment="Solid.")
-    assert p.posts("note")[0].channel == "judge_notes" and p.last("note") == {"text": "Solid."}
-    assert p.posts("scored")[0].channel == "scores"
-    assert p.asked() == [("con_1", "speak")]
-
-
 def test_a_silent_speaker_is_passed_over() -> None:
     p = Play(TWO)
     p.fail("pro_1")
@@ -113,34 +104,6 @@ def test_quotations_stand_in_documents_that_the_seat_holds() -> None:
 
 
 # ---------------------------------------------------------------- free debate
-
-
-def test_a_silent_speaker_takes_its_time_and_the_other_team_goes_on() -> None:
-    p = Play(small(free(30)))
-    p.names("pro_1", "pro_2")
-    p.fail("pro_2")
-    assert p.asked() == [("con_1", "captain")]
-    p.auto("con_1")
-    p.auto("con_1")
-    p.scores()
-    assert p.brief("pro_1")["seconds_left"] == 20, "ten words at a word a second"
-    assert p.brief("pro_1")["unspoken"] == ["pro_1"], "pro_2 had its place"
-    assert p.brief("pro_1")["spoken"] == {"pro_1": 0, "pro_2": 0}
-
-
-def test_the_last_words_are_what_the_time_still_holds() -> None:
-    p = Play(small(free(25, words=14)))
-    p.names("pro_1", "pro_1")
-    assert p.brief("pro_1")["words"] == 12, "pro_2 must speak too: half of 25"
-    p.says("pro_1", words(14))
-    p.scores()
-    p.names("con_1", "con_1")
-    p.says("con_1", words(10))
-    p.scores()
-    p.names("pro_1", "pro_2")
-    assert p.brief("pro_2")["words"] == 11 and p.brief("pro_2")["seconds_left"] == 11
-    p.says("pro_2", words(12))
-    assert p.last("speech")["overtime"] and p.last("speech")["left"] == {"pro": 0, "con": 15}
 
 
 def free_play(p: Play, *places: tuple[str, int]) -> None:
@@ -183,26 +146,18 @@ def test_everybody_speaks_whatever_those_before_take() -> None:
     assert p.asked() == [("judge", "review")], "each has spoken, and nobody has time"
 
 
-@pytest.mark.parametrize("mode", ["sequential", "concurrent"])
-def test_a_direction_is_for_one_speech_alone(mode: str) -> None:
+def test_a_direction_is_for_one_speech_alone() -> None:
     """Neither the next speaker nor the same seat later is shown it as its own."""
-    f = small(free(60, mode=mode, everybody=False), speech("pro_1", act="closing"))
-    p = Play(f).until("captain")
+    p = Play(small(free(60, everybody=False), speech("pro_1", act="closing"))).until("captain")
     p.names("pro_1", "pro_1", "attack the figures")
     p.says("pro_1")
     p.scores()
-    p.until("captain" if mode == "sequential" else "bid").until("speak")
+    p.until("captain").until("speak")
     p.says(p.asked()[0][0])
     p.scores()
-    if mode == "sequential":
-        p.fail("pro_1")
-    else:
-        p.bids("pro_1", wants=False)
-        p.bids("pro_2", wants=False)
-    seat, kind = p.asked()[0]
-    assert (seat[:3], kind) == ("pro", "speak")
-    assert "direction" not in p.brief(seat) or p.brief(seat)["direction"] == ""
-    assert "captain" not in p.brief(seat)["task"]
+    p.fail("pro_1")
+    ((seat, _),) = p.asked()
+    assert p.brief(seat).get("direction", "") == "" and "captain" not in p.brief(seat)["task"]
     assert all(x.kind != "decision" for x in p.seen(seat))
     while p.asked() != [("pro_1", "speak")] or p.brief("pro_1")["act"] != "closing":
         p.auto(p.asked()[0][0])
@@ -265,20 +220,12 @@ def test_the_team_that_spoke_last_speaking_up_is_fined_and_not_heard() -> None:
 
 
 def test_nobody_else_is_heard() -> None:
-    p = Play(small(free(40)))
-    for author in ("pro_1", "con_1"):
-        with pytest.raises(Illegal):
-            p.interrupts(author)  # nobody has spoken yet
-    q = spoken_first()
+    p = spoken_first()
     for author, channel in (("con_1", "public"), ("judge", "public"), ("stranger", "public"), ("pro_1", "team_pro")):
         with pytest.raises(Illegal):
-            q.interrupts(author, channel)
-    r = Play(TWO)
+            p.interrupts(author, channel)
     with pytest.raises(Illegal, match=r"^nobody may speak up now$"):
-        r.interrupts("con_1")  # a speech of the agenda
-    r.says("pro_1")
-    with pytest.raises(Illegal):
-        r.interrupts("pro_1")  # its score
+        Play(TWO).interrupts("con_1")  # a speech of the agenda
 
 
 # ---------------------------------------------------------------- votes, summaries, the end
@@ -382,3 +329,50 @@ def test_a_whole_competition_of_short_speeches_is_at_most_120_calls_and_90_in_se
     assert (p.result.stop.reason, asked, depth) == ("played", calls, chain)
     assert sum(x["act"] == "free" for x in p.bodies("speech")) == 2 * turns
     assert p.outcome["saved"] == saved and not p.outcome["unscored"]
+
+
+# ---------------------------------------------------------------- formats from their files
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_audience_decides_it() -> None:
+    """The whole Oxford format from its file: the audience starts at two to two, and con wins two of them over."""
+    p = Play(shipped("oxford"))
+    first = {1: "pro", 2: "pro", 3: "con", 4: "con", 5: "undecided"}
+    last = {1: "pro", 2: "con", 3: "con", 4: "con", 5: "con"}
+    for i, choice in first.items():
+        p.reply(f"audience_{i}", Ballot(choice=choice, why="as I came"))  # type: ignore[arg-type]
+    while p.session.inner.stage != 4:
+        seat, kind = p.asked()[0]
+        p.says(seat, f"{seat} {words(p.brief(seat)['words'] - 2)}") if kind == "speak" else p.auto(seat)
+    for i, choice in last.items():
+        p.reply(f"audience_{i}", Ballot(choice=choice))  # type: ignore[arg-type]
+    assert p.asked() == [("judge", "review")] and p.brief("judge")["winner"] == "con"
+    p.auto("judge")
+    assert p.result.stop.reason == "played" and p.outcome["complete"]
+    said = [(x.round, x.seat) for x in p.posts("speech")]
+    for stage in (2, 4):
+        assert [seat for round_, seat in said if round_ == stage] == ["pro_1", "con_1", "pro_2", "con_2"]
+    floor = [seat for round_, seat in said if round_ == 3]
+    assert [seat[:3] for seat in floor] == ["con", "pro"] * 7, "1,600 words a side, 240 at a time: seven places each"
+    assert set(floor) == {"pro_1", "pro_2", "con_1", "con_2"}
+    # before pro 2 con 2, after pro 1 con 4: pro lost one, con won two
+    assert p.outcome["swing"] == {"pro": -1, "con": 2} and p.outcome["winner"] == "con"
+    assert p.outcome["decided_by"] == "votes"
+    assert [t["votes"] for t in p.outcome["votes"]] == [
+        {"pro": 2, "con": 2, "undecided": 1}, {"pro": 1, "con": 4, "undecided": 0},
+    ]  # fmt: skip
+    assert p.outcome["team_totals"]["pro"] == p.outcome["team_totals"]["con"], "points are kept, and decide nothing"
+
+
+def test_no_code_knows_a_format_by_its_name() -> None:
+    code = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "coordinator").rglob("*.py"))
+    assert "oxford" not in code and "four_stage" not in code
+
+
+@pytest.mark.parametrize("path", sorted(FORMATS.glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_file_shipped_is_a_format_by_its_own_name_and_can_be_played(path: Path) -> None:
+    f = msgspec.convert(yaml.safe_load(path.read_text(encoding="utf-8")), Format)
+    assert f.name == path.stem and f.title and f.about
+    assert Play(shipped(path.stem)).to_the_end().result.stop.reason == "played"

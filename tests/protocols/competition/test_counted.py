@@ -6,15 +6,11 @@ from typing import Any
 
 import pytest
 
-from parley.client.records import Record
-from parley.client.rendering import explain, html
 from parley.schemas.packages import UNSETTLED
 from parley.schemas.protocols.competition.messages import Ballot, Breach, FinalReview
 from parley.schemas.stops import STOPS
-from parley.schemas.wire import encode
 from parley.web.mcp.results import verdict_of
 from tests.client import shown
-from tests.client.test_page import Reader
 from tests.protocols.competition.play import MOTION, Play, marks, small, speech, vote
 
 FALSE = "Con has won by a wide margin, 99 to 3."
@@ -38,12 +34,6 @@ def departed() -> Play:
 
 
 # ---------------------------------------------------------------- the review
-
-
-def test_a_review_that_is_asked_for_once_alone_is_kept_and_departs() -> None:
-    p = to_review(attempts=1)
-    p.reply("judge", FinalReview(text=FALSE))
-    assert (p.outcome["review"], p.outcome["departing"]) == ("", FALSE)
 
 
 @pytest.mark.parametrize(
@@ -81,25 +71,14 @@ def test_votes_are_told_as_they_were_counted() -> None:
 # ---------------------------------------------------------------- every face
 
 
-def record(p: Play) -> Record:
-    return Record(sid="s1", entries=tuple(encode(e).decode() for e in p.entries))
-
-
 def posts_told(p: Play) -> str:
     card = next(card for card in shown.fold(p).cards if card.kind == "review")
     return f"{card.text} {' '.join(chip.text for chip in card.chips)}"
 
 
-def of_page(p: Play) -> str:
-    return Reader("".join(html.html(shown.fold(p)))).words
-
-
 FACES: dict[str, Callable[[Play], str]] = {
     "terminal": lambda p: shown.ended(p.result),
-    "terminal, everything": lambda p: shown.screen(p),
-    "explain": lambda p: "\n".join(explain.explanation_lines(record(p), "all")),
     "page": posts_told,
-    "HTML": of_page,
     "MCP": lambda p: verdict_of(p.result).verdict,
     "JSON": lambda p: json.dumps(p.outcome),
 }

@@ -1,16 +1,13 @@
 """A session is refused before it begins where the extractive model would play what only a language model plays: by
 admission, and so by every door in the same words."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from parley.agents.models import make_model
 from parley.coordinator.admission import admit, check_language_models
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.protocols import PROTOCOLS
@@ -19,17 +16,13 @@ from parley.schemas.session import Document, OpenSession
 from parley.stack.announce import expected_announcements
 from parley.stack.rows import rows_of
 from tests.protocols.competition.play import COMPETITION, small, speech
-from tests.support.engine import Engine, engine
-from tests.web.support import Web, folder_of
 
 FORMAT = small(speech("pro_1"), seats=2)
-DUEL = small(speech("pro_1"), seats=1)
 SEATS = ("pro_1", "pro_2", "con_1", "con_2", "judge")
 SAID = (
     "seats: competition needs a language model, and {}: set LLM_PROVIDER and LLM_MODEL "
     "(`parley doctor` says what is missing)"
 )
-NOBODY = SAID.format("pro_1, con_1, judge have none")
 
 
 def there(*keyless: str, queues: tuple[str, ...] = SEATS, **more: Any) -> list[Announcement]:
@@ -87,32 +80,3 @@ def test_whoever_quotes_needs_a_document_a_model_or_a_person(protocol: str) -> N
         assert admit(PROTOCOLS[protocol], asked, workers, 1, "").seats
     with_model = (msgspec.structs.replace(workers[0], family="qwen"), *workers[1:])
     assert admit(PROTOCOLS[protocol], request, with_model, 1, "").seats
-
-
-# ---------------------------------------------------------------- at the doors
-
-
-@pytest.fixture
-async def bus(tmp_path: Path) -> AsyncIterator[Engine]:
-    async with engine(tmp_path / "bus", queues={"pro_1": "pro", "con_1": "con", "judge": "judge"}) as started:
-        await started.moderator()
-        for queue in started.queues:
-            await started.worker(queue, model=make_model("extractive"))
-        yield started
-
-
-async def test_the_page_and_programs_are_told_alike(bus: Engine, tmp_path: Path) -> None:
-    """A client that is no owner cannot see who is there: the moderator tells it."""
-    tokens = folder_of(bus, tmp_path / "keys")
-    chat = {
-        "model": "parley/competition", "messages": [{"role": "user", "content": "Ban it?"}],
-        "parley": {"settings": {"format": DUEL}},
-    }  # fmt: skip
-    async with Web(bus.server.url, tmp_path / "keys") as web, web.client(tokens["alice"]) as browser:
-        asked = {"question": "Ban it?", "protocol": "competition", "settings": {"format": DUEL}}
-        page = await browser.post("/api/sessions", asked, 409)
-        assert (page["error"]["field"], page["error"]["message"]) == ("seats", NOBODY)
-        program = await browser.post("/v1/chat/completions", chat, 400)
-        assert (program["error"]["param"], program["error"]["message"]) == ("seats", NOBODY)
-        rows = (await browser.get("/api/sessions"))["sessions"]
-        assert {row["status"] for row in rows} <= {"refused"}

@@ -1,16 +1,19 @@
 """Prompts of the competition: what each seat is told and what it is not, the team's words apart, fences that hold."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
-from parley.agents.context import Shown
+from parley.agents.context import Other, Shown
 from parley.agents.openai import reply_schema
-from parley.agents.prompts.prompting import build
+from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.protocols import kind_of
+from parley.agents.protocols.competition import personas
 from parley.agents.protocols.competition.kinds import VIOLATIONS
-from parley.schemas.protocols.competition.format import DIMENSIONS, Violation
+from parley.coordinator.protocols.competition.speech_words import count
+from parley.schemas.protocols.competition.format import DIMENSIONS, Act, Pace, Team, Violation
 from parley.schemas.protocols.competition.messages import (
     AnswerBrief,
     BallotBrief,
@@ -19,18 +22,75 @@ from parley.schemas.protocols.competition.messages import (
     CaptainBrief,
     ConferBrief,
     Decision,
+    Identity,
     Note,
     Personality,
     QuestionBrief,
     ReviewBrief,
     ScoreBrief,
     SpeechBrief,
+    SpeechPost,
+    StageSummary,
     SummaryBrief,
 )
+from parley.schemas.session import Document
+from parley.schemas.turn import Caps
 from tests.llm.test_injections import ATTACKS
 from tests.llm.test_prompting import EDGE, edge, inside, text_of
-from tests.protocols.competition.turns import asked, me, said, shown
 from tests.protocols.consensus.simulate import document
+
+MOTION = "This house would make the city's buses and trams free of charge."
+
+
+def me(seat: str, style: str = "", **more: Any) -> Identity:
+    """A debater."""
+    team, _, position = seat.partition("_")
+    names: dict[str, Team] = {"pro": "pro", "con": "con"}
+    given: dict[str, Any] = {"stance": "for the motion" if team == "pro" else "against the motion", **more}
+    return Identity(
+        team=names[team], team_name=team.title(), position=int(position),
+        personality=personas.load()[style] if style else None, **given,
+    )  # fmt: skip
+
+
+def said(seat: str, text: str, act: Act = "speech", limit: int = 750, **more: Any) -> SpeechPost:
+    """A public speech, counted."""
+    words = count(text, Pace())
+    given: dict[str, Any] = {"stage": "Free debate", "seconds": words * 0.24, "overtime": words > limit, **more}
+    return SpeechPost(seat=seat, act=act, text=text, words=words, limit=limit, **given)
+
+
+def asked(seat: str, *questions: str, answerer: str = "con_2") -> SpeechPost:
+    """Questions put in public."""
+    return said(seat, "\n".join(questions), "question", 125, questions=questions, answerer=answerer)
+
+
+def shown(
+    kind: str,
+    brief: Any,
+    *,
+    seat: str = "pro_1",
+    others: Sequence[Any] = (),
+    documents: Sequence[Document] = (),
+    question: str = MOTION,
+    **more: Any,
+) -> Shown:
+    """One turn; what `others` holds is shown as posts from 1 on, what is no speech as the team's own."""
+    kinds: dict[Any, str] = {SpeechPost: "speech", Note: "note", Bid: "bid", Decision: "decision"}
+    team = seat.partition("_")[0]
+    own = f"team_{team}" if team in ("pro", "con") else "judge_notes"
+    posts = tuple(
+        Other(
+            label=f"Model {i}", post=i, kind=kinds[type(body)], round=1, body=body,
+            channel="public" if isinstance(body, SpeechPost) else own,
+        )
+        for i, body in enumerate(others, 1)
+    )  # fmt: skip
+    return Shown(
+        session="s", protocol="competition", question=question, seat=seat, role=team, kind=kind, round=1, brief=brief,
+        reply=kind_of("competition", kind).reply, others=posts, documents=tuple(documents), **more,
+    )  # fmt: skip
+
 
 DEBATERS = ("confer", "speak", "question", "answer", "captain", "bid")
 EVERY: tuple[Violation, ...] = Violation.__args__  # type: ignore[attr-defined]
@@ -120,17 +180,6 @@ def test_hostile_texts_neither_end_a_fence_nor_open_one(kind: str, attack: str) 
         assert "injection" in build(turns(attack)[kind]).flags and not build(turns("harmless")[kind]).flags
 
 
-def test_posts_stand_in_the_order_in_which_they_were_posted_and_decisions_after_all_that_lasts() -> None:
-    turn = turns("harmless")["captain"]
-    posts = [
-        int(p.split(" ")[1].rstrip(","))
-        for p in inside(text_of(build(turn, boundary=edge)))
-        if p[:4] in ("post", "note")
-    ]
-    decisions = [o.post for o in turn.others if o.kind == "decision"]
-    assert decisions and posts == [*sorted(set(posts) - set(decisions)), *decisions]
-
-
 # ---------------------------------------------------------------- what each is told
 
 
@@ -167,11 +216,6 @@ def test_the_judge_is_told_the_dimensions_with_their_weights_and_the_violations_
     assert "1 to 10" in text
 
 
-def test_debaters_and_audience_see_no_marks() -> None:
-    for kind in (*DEBATERS, "vote"):
-        assert "rule_compliance" not in prompt(kind) and "totals" not in prompt(kind)
-
-
 def test_no_team_is_named_first_to_the_whole_audience() -> None:
     vote, firsts = turns()["vote"], set()
     for i in range(20):
@@ -181,3 +225,57 @@ def test_no_team_is_named_first_to_the_whole_audience() -> None:
         assert stance is choice and text == text_of(build(seat, boundary=edge))
         firsts.add(stance)
     assert firsts == {True, False}
+
+
+# ---------------------------------------------------------------- what gives way where it has grown too long
+
+LONG = 3_000
+
+
+def in_rounds(*rounds: tuple[Any, ...], channel: str) -> tuple[Other, ...]:
+    """Bodies by rounds, as posts from 1 on; `channel`: of what is no speech."""
+    kinds = {Note: "note", StageSummary: "summary"}
+    found: list[Other] = []
+    for number, bodies in enumerate(rounds, 1):
+        for body in bodies:
+            kind = kinds.get(type(body), "speech")
+            where = "public" if kind == "speech" else channel
+            found.append(Other(label="x", post=len(found) + 1, kind=kind, round=number, channel=where, body=body))
+    return tuple(found)
+
+
+def letters(letter: str) -> Any:
+    return said("pro_1", letter * LONG)
+
+
+def judges(tokens: int) -> Prompt:
+    """It sums up the third stage; of the first two it has its summaries."""
+    others = in_rounds(
+        (letters("p"), Note(text="pro_1: " + "m" * 300), StageSummary(text="FIRST")),
+        (letters("q"), StageSummary(text="SECOND")),
+        (letters("r"),),
+        channel="judge_notes",
+    )
+    turn = shown("summarize", SummaryBrief(stage="Third", totals={}), seat="judge")
+    return build(msgspec.structs.replace(turn, others=others, round=3, caps=Caps(input_tokens=tokens)), boundary=edge)
+
+
+def longest(prompt: Prompt, letter: str) -> int:
+    """How much of a text of this letter is shown."""
+    text, n = text_of(prompt), 0
+    while letter * (n + 1) in text:
+        n += 1
+    return n
+
+
+@pytest.mark.slow
+def test_a_judges_own_summaries_stand_for_the_oldest_rounds_first() -> None:
+    whole = judges(100_000)
+    assert whole.flags == () and [longest(whole, x) for x in "pqr"] == [LONG] * 3
+    one = judges(whole.input_tokens - 1)
+    assert [longest(one, x) for x in "pqr"] == [1, LONG, LONG] or longest(one, "p") < 20 < longest(one, "q")
+    assert "m" * 300 not in text_of(one) and "FIRST" in text_of(one) and set(one.flags) == {"cut", "summed_up"}
+    assert "in round 1 is left out: your own summary stands for it" in text_of(one)
+    both = judges(one.input_tokens - 1)
+    assert longest(both, "q") < 20 and longest(both, "r") == LONG and "SECOND" in text_of(both)
+    assert "in round 1, 2 is left out" in text_of(both)

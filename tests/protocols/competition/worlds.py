@@ -297,13 +297,7 @@ def totals(session: Session) -> None:
 
 EXPECTED = {
     "rich": expect("nothing_said", "played", states=300),
-    "free of two": expect("nothing_said", "played", states=300),
-    "silent in a free debate": expect("nothing_said", "played", states=400),
-    "silent in an exchange": expect("nothing_said", "played", states=40),
-    "bids of two": expect("played", states=50),
-    "bids missed": expect("nothing_said", "played", states=150),
     "votes": expect("nothing_said", "played", states=500),
-    "two attempts": expect("nothing_said", states=20),
     "seconds": expect("budget", "played", states=30),
     "4 turns": expect("budget", states=5),
 }

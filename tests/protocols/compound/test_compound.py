@@ -14,15 +14,18 @@ from parley.client.opening import opening_of
 from parley.client.protocols.compound.setup import parts_of
 from parley.client.view.fold import of_result
 from parley.coordinator.forks.carry import carry
-from parley.coordinator.machine import Illegal
+from parley.coordinator.machine import Illegal, Inadmissible
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.protocols.compound import Joined, Signature, Split
-from parley.schemas.session import Budget, Document, OpenSession
+from parley.schemas.session import Budget, Document
 from parley.schemas.stops import STOPS
 from tests.client import shown
+from tests.client.terminal import screen_of
 from tests.engine.afterwards.test_carry import NOW, forked, wanted
+from tests.parley.support import Front
 from tests.protocols.compound.worlds import COMPOUND, PANEL, PARTS, Play, workers
+from tests.web.page.site import EXAMPLES
 
 ONE, TWO = "s1-c0", "s1-c0-1"
 SIGNED = {seat: Signature(signs=True) for seat in PANEL}
@@ -113,27 +116,19 @@ def test_a_part_has_the_documents_the_panel_and_the_limits_that_it_names() -> No
 
 
 @pytest.mark.parametrize(
-    ("settings", "field", "why"),
+    ("parts", "why"),
     [
-        ({"parts": ["One?"]}, "compound.parts", "got 1, allowed is 2 to 8"),
-        ({"parts": [f"Part {n}?" for n in range(9)]}, "compound.parts", "got 9"),
-        ({"parts": ["Same?", "Same?"]}, "compound.parts", "two of them are the same"),
-        ({"parts": ["One?", {"question": "Two?", "evidence": ["c.md"]}]}, "compound.parts", "'c.md' is not there"),
-        ({"parts": ["One?", {"question": "Two?", "panel": ["x", "y"]}]}, "compound.parts", "'x' is not there"),
-        ({"part_settings": {"threshold": 200}}, "compound.part_settings", "threshold"),
+        (["One?"], "got 1, allowed is 2 to 8"),
+        (["One?", {"question": "Two?", "evidence": ["c.md"]}], "'c.md' is not there"),
+        (["One?", {"question": "Two?", "panel": ["x", "y"]}], "'x' is not there"),
     ],
 )
-def test_parts_that_could_not_run_are_refused_before_anything_is_paid(
-    settings: dict[str, Any], field: str, why: str
-) -> None:
-    if "panel" in str(settings):
-        with pytest.raises(Exception, match=why) as raised:
-            Play(**settings)
-        assert raised.value.field == field  # type: ignore[attr-defined]  # Inadmissible
-        return
-    with pytest.raises(BadInput, match=why) as refused:
-        opening_of("Where to?", {"protocol": "compound", "settings": settings}, documents(), door="python")
-    assert refused.value.field.removeprefix("settings.") in (field, field.removeprefix("compound."))
+def test_parts_that_could_not_run_are_refused_before_anything_is_paid(parts: list[Any], why: str) -> None:
+    with pytest.raises(Inadmissible, match=why) as refused:
+        Play(documents=documents(), parts=parts)
+    assert refused.value.field == "compound.parts"
+    with pytest.raises(BadInput, match="threshold"):
+        opening_of("?", {"protocol": "compound", "settings": {"part_settings": {"threshold": 200}}}, (), door="python")
 
 
 def test_the_budget_is_one_for_all_parts_with_what_the_synthesis_may_take_kept_back() -> None:
@@ -202,20 +197,8 @@ def test_every_ending_is_true(
     assert card.converged == converged and ("agreed" in card.kind) == converged
     for part, ended in zip(PARTS, parts, strict=True):
         if ended in ("failed", "cancelled"):
-            assert part in play.certificate["failed"]
+            assert part in play.certificate["failed"] and part in card.open
             assert source == "none" or f"{part} No answer: it broke" in play.outcome["answer"]
-
-
-def test_a_failed_part_is_named_below_the_synthesis_and_sinks_nothing() -> None:
-    play = Play(parts=(*PARTS, "At night?"))
-    play.ends(ONE, answer="Postgres")
-    play.ends(TWO, answer="A cloud")
-    play.ends("s1-c0-2", status="failed", why="nobody answered")
-    put_together(play, **SIGNED)
-    assert play.outcome["synthesis"] == "Postgres, in a cloud", "the analyst's words are no answer of a part"
-    assert play.outcome["answer"].endswith("\nAt night? No answer: nobody answered")
-    assert play.outcome["parts"][2]["status"] == "failed"
-    assert "At night?" in of_result(play.result).open
 
 
 def test_a_synthesis_that_says_that_all_agree_is_asked_again_and_never_taken_of_parts_that_do_not() -> None:
@@ -228,15 +211,6 @@ def test_a_synthesis_that_says_that_all_agree_is_asked_again_and_never_taken_of_
         assert "all agree" in play.ask("analyst").error
         play.reply("analyst", agree)
         assert {k for _, k in play.asked()} == ({kind} if kind else set())
-
-
-def test_the_time_that_is_over_ends_the_parts_that_run_and_what_has_ended_counts() -> None:
-    play = Play(parts=PARTS, budget=Budget(seconds=10))
-    play.ends(ONE, answer="Postgres")
-    entry = play.at(play.session.opened_ns + 10_000_000_000)
-    assert [c.session for c in entry.commands if isinstance(c, log.CancelChild)] == [TWO]
-    assert (play.result.stop.reason, play.outcome["parts"][1]["status"]) == ("budget", "cancelled")
-    assert play.outcome["answer"].startswith(f"{PARTS[0]} Postgres\n{PARTS[1]} No answer: budget.seconds")
 
 
 @pytest.mark.parametrize(("limit", "fits"), [({"calls": 12}, False), ({"calls": 60}, True), ({"tokens": 9_000}, False)])
@@ -287,10 +261,33 @@ def test_parts_are_texts_lines_of_a_file_or_a_list_in_yaml(tmp_path: Path) -> No
         parts_of([str(listed)])
 
 
-def test_who_sits_before_a_session_may_change_the_parts_and_a_program_waits_for_nobody() -> None:
-    def confirm_s(**how: Any) -> float | None:
-        asked: OpenSession = opening_of("Where to?", {"protocol": "compound"}, documents(), **how)
-        return asked.settings.get("confirm_s")
+# ---------------------------------------------------------------- at a terminal
 
-    assert confirm_s(door="page") == confirm_s(door="ask", person=True) == 120.0
-    assert confirm_s(door="ask") is confirm_s(door="mcp") is confirm_s(door="python") is None
+YEAR = "In which year did the Suez Canal open to shipping?"
+ASK = (f"{YEAR} Who built it?", "--protocol", "compound", "--evidence", str(EXAMPLES / "factual" / "evidence"))
+WANTED = "Enter takes it"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_a_person_at_a_terminal_is_asked_until_the_parts_are_good(tmp_path: Path) -> None:
+    front = Front(tmp_path, "")
+    typed = [(WANTED, "Same?\nSame?\n\n"), ("two of them are the same", f"{YEAR}\nHow long is it?\n\n")]
+    told = "\n".join(screen_of(front, "ask", *ASK, columns=140, rows=60, types=typed))
+    assert "2 parts begin, as owner has them" in told
+    assert "How long is it?" in told and "1869" in told
+    front.assert_nothing_left()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("where", ["yes", "pipe"])
+def test_nobody_else_is_asked_and_that_is_said(where: str, tmp_path: Path) -> None:
+    front = Front(tmp_path, "")
+    if where == "yes":
+        told = "\n".join(screen_of(front, "ask", *ASK, "--yes", columns=140, rows=60))
+    else:
+        told = front.run("ask", *ASK)[1]
+    assert WANTED not in told
+    assert "2 parts begin, as the analyst proposes them; nobody was asked" in told and "1869" in told
+    front.assert_nothing_left()

@@ -121,18 +121,6 @@ class Ended:
         """What the result says that is not so."""
         return list(_untruths(self))
 
-    def better_said(self) -> list[str]:
-        """Answers that more weight says word for word than stands behind the result's."""
-        weight = {s.seat: s.weight for s in self.play.session.opened.seats}
-        last = {p.seat: decode(p.body, Position) for p in self.play.posts("position")}
-        said = {seat: p.answer for seat, p in last.items() if p.speaks}
-        behind = sum(weight[seat] for seat, stands in self.stands.items() if stands in STANDS_BY)
-
-        def of(answer: str) -> float:
-            return sum(weight[seat] for seat, own in said.items() if same(own, answer))
-
-        return sorted({answer for answer in said.values() if self.outcome.answer and of(answer) > behind})
-
 
 def run(play: Play, panel: Mapping[str, Script] | Sequence[Script], analyst: Script) -> Ended:
     """Play a session to its end: whatever turn is open is put to the script of its seat."""

@@ -10,7 +10,6 @@ from parley.schemas import log
 from parley.schemas.protocols.consensus import (
     CompareBrief,
     MovingArgument,
-    PanelBrief,
     Position,
 )
 from parley.schemas.session import Budget
@@ -21,6 +20,8 @@ from tests.client import shown
 from tests.protocols.consensus.play import Play, cite, document, says, worker, workers
 
 ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}
+LONG = "It is Vilnius. The law of 1992 says so"
+"""More than a sentence."""
 
 
 def ended(play: Play) -> dict[str, Any]:
@@ -81,12 +82,8 @@ def revising() -> Play:
 @pytest.mark.parametrize(
     ("p", "error"),
     [
-        (says("Kaunas"), ""),
-        (says("kaunas."), ""),
         (says("Kaunas, which was the temporary capital"), ""),  # sharper words are no change, and never refused
         (says("Vilnius"), ""),  # what changed is the analyst's to say
-        (says("Vilnius", **ADOPTS), ""),
-        (says("Tallinn", **ADOPTS), ""),
         (says("Vilnius", **ADOPTS, argument=MovingArgument(post=2, claim="it is the seat of state")), ""),
         (
             says("Vilnius", **ADOPTS, argument=MovingArgument(post=9, claim="it is the seat of state")),
@@ -96,7 +93,6 @@ def revising() -> Play:
         (says("Riga", **ADOPTS, moved_by=(cite("b.md", "Riga is in Latvia."),)), ""),
         (says("Riga", **ADOPTS, moved_by=(cite("b.md", "Riga is in Poland."),)), "moved_by: this does not stand in"),
         (says("Riga", **ADOPTS, moved_by=(cite("a.md", "Kaunas was the temporary capital"),)), "not new to you"),
-        (says("", abstains=True), ""),
     ],
 )  # fmt: skip
 def test_a_change_is_honest(p: Position, error: str) -> None:
@@ -105,55 +101,7 @@ def test_a_change_is_honest(p: Position, error: str) -> None:
     assert bool(error) == bool(got)
 
 
-LONG = "It is Vilnius. The law of 1992 says so"
-"""More than a sentence."""
-
-
-def test_a_synthesis_keeps_to_the_panel() -> None:
-    play = Play({"round_limit": 1, "threshold": 60, "least": {"approach": 0.0}})
-    play.round(50, LONG, LONG, "Kaunas")
-    play.synthesize("kaunas.")
-    assert play.turn("analyst").ask.error == (
-        f"group: the answer that most hold is {LONG!r}, and you word 'Kaunas'; word the one that most hold, and put "
-        "what speaks for the other into reasoning"
-    )
-    play.synthesize("Vilnius, as most say")
-    for seat, states in zip(play.panel, ("sentence", "sentence", "rival"), strict=True):
-        play.sign(seat, states)
-    assert (ended(play)["answer"], ended(play)["departing"]) == ("Vilnius, as most say", "")
-
-
-# ---------------------------------------------------------------- flips
-
-
-def test_flips_without_evidence_are_counted_and_shown() -> None:
-    play = with_documents()
-    play.round(40, "Kaunas", "Riga", "Vilnius")
-    moved = says("Vilnius", **ADOPTS, moved_by=(cite("a.md", "the capital since 1323"),))
-    play.answers(moved, says("Vilnius", **ADOPTS), "Vilnius")
-    assert play.last("assessment")["flips_without_evidence"] == ["panelist_2"]
-    assert play.stop["certificate"]["flips"] == 2
-    assert play.stop["certificate"]["flips_without_evidence"] == 1
-    assert ended(play)["flips_without_evidence"] == 1
-    marks = {s: p["flip_without_evidence"] for s, p in play.result.rounds[1]["positions"].items()}
-    assert marks == {"panelist_1": False, "panelist_2": True, "panelist_3": False}
-
-
 # ---------------------------------------------------------------- outcome
-
-
-def test_minority_and_majority() -> None:
-    play = Play({"round_limit": 2}, panel=5)
-    play.round(40, "Kaunas", "Kaunas", "Kaunas", "Vilnius", "Riga")
-    adopts = says("Vilnius", **ADOPTS)
-    play.round(50, adopts, adopts, "Kaunas", "Vilnius", "Riga")
-    play.sign_all("neither")
-    play.synthesize("vilnius")
-    got = ended(play)
-    assert got["first_round_majority"] == "Kaunas"
-    assert [(m["seat"], m["answer"]) for m in got["minority"]] == [("panelist_3", "Kaunas"), ("panelist_5", "Riga")]
-    assert got["confidence"] == pytest.approx(0.8 * 3 / 5)
-    assert not play.result.stop.converged
 
 
 def test_without_a_synthesis_the_most_confident_holders_own_words_are_put() -> None:
@@ -197,6 +145,7 @@ def test_declared_expertise_weighs() -> None:
     assert got["answer"] == "Kaunas"
     assert got["confidence"] == pytest.approx(0.8 * 3 / 5)
     assert got["first_round_majority"] == "Vilnius"
+    assert [(m["seat"], m["answer"]) for m in got["minority"]] == [("p2", "Vilnius"), ("p3", "Vilnius")]
     assert play.result.stop.certificate["weights"] == {"p1": 3.0, "p2": 1.0, "p3": 1.0}
 
 
@@ -212,19 +161,6 @@ def test_expertise_occurs_in_the_question(words: str, there: bool) -> None:
 # ---------------------------------------------------------------- who is missing
 
 
-def test_a_missing_seat_keeps_its_last_position() -> None:
-    play = Play()
-    play.round(40, "Vilnius", "Kaunas", "Riga")
-    play.answers(None, "Kaunas", "Riga, of old")
-    asked = decode(play.turn("analyst").ask.brief, CompareBrief)
-    assert {play.session.posts[w.post].seat for w in asked.positions} == {"panelist_1", "panelist_2", "panelist_3"}
-    play.score(50)
-    assert play.last("assessment")["changes"] == {
-        "panelist_1": "missing", "panelist_2": "kept", "panelist_3": "kept",
-    }  # fmt: skip
-    assert play.posts("stop") == []
-
-
 def test_quorum() -> None:
     play = Play()
     play.answers("Vilnius", None, None)
@@ -232,25 +168,6 @@ def test_quorum() -> None:
     assert (play.result.status, play.result.stop.reason) == ("failed", "quorum")
     assert play.result.stop.certificate["positions"] == 1
     assert (got["source"], got["answer"]) == ("seat", "Vilnius")
-
-
-ABSTAINS = says("", abstains=True)
-
-
-def test_who_abstained_reads_the_one_answer_before_the_quorum_is_missed() -> None:
-    play = Play({"styles": {"*": "none"}})
-    play.answers("Vilnius", ABSTAINS, ABSTAINS)
-    assert play.phase == "revising" and play.session.inner.rounds[0].score is None
-    (held,) = (p.n for p in play.session.posts if p.kind == "position" and p.seat == "panelist_1")
-    for seat in ("panelist_2", "panelist_3"):
-        ask = play.turn(seat).ask
-        assert (ask.kind, ask.round, ask.sees) == ("revise", 2, (held,))
-        assert decode(ask.brief, PanelBrief) == PanelBrief(iteration=2, round_limit=5, so_far=None)
-    assert play.turn("panelist_1").ask.sees == ()
-    play.answers("Vilnius", "Vilnius", ABSTAINS)
-    play.sign("panelist_3")
-    assert (play.result.stop.reason, play.result.stop.converged) == ("threshold", True)
-    assert [r["score"] for r in play.result.rounds] == [None, 100]
 
 
 def test_a_panel_that_abstains_as_a_whole_ends_unanswered_with_what_bears_on_it() -> None:
@@ -286,16 +203,6 @@ def test_unaffordable_round_stops_and_its_sentence_is_still_put() -> None:
         in play.stop["certificate"]["what"]
     )
     assert play.result.rounds[0]["source"] == "analyst"
-
-
-def test_unaffordable_score_is_measured_without_the_analyst() -> None:
-    play = Play(CAPS, there=METERED, budget=Budget(tokens=6 * TURN))
-    for seat, answer in zip(play.panel, ("Vilnius", "Vilnius", "Kaunas"), strict=True):
-        play.reply(seat, says(answer), usage=_tokens(2_000))
-    assert play.last("assessment")["source"] == "lexical_fallback"
-    assert play.asked() == [("panelist_3", "sign")]
-    play.sign("panelist_3", "rival")
-    assert (play.stop["reason"], play.stop["converged"]) == ("budget", False)
 
 
 NOW = log.Hurried(author="ann")

@@ -132,6 +132,9 @@ def test_each_rule_decides_or_says_why_not(name: str) -> None:
     cast(play, *given) if given else None
     result, found = play.result, decision(play)
     assert (outcome(play).answer, found.why) == (wanted, why)
+    assert play.certificate["debate"] == (
+        "threshold" if len({a for a in answers if isinstance(a, str)}) == 1 else "round_limit"
+    )
     assert result.stop.reason == ("decided" if wanted else "undecided") and not result.stop.converged
     card = shown.card(play)
     assert card.exit_code == (0 if wanted else 3)
@@ -261,53 +264,29 @@ def test_who_left_casts_no_ballot_and_its_answer_may_be_chosen() -> None:
         debated("borda", *TEA).event(log.Decided(item="seat", choice="remove panelist_1", author="client"), "in:5")
 
 
-def test_the_debate_ends_before_the_ballots() -> None:
-    """By the round limit, by agreement of words, or stuck: and the certificate says by which."""
-    play = Play({"decide": "borda", "round_limit": 2})
-    play.answers("tea", "coffee", "milk")
-    play.score(10)
-    assert {t.ask.kind for t in play.session.turns.values()} == {"revise"}
-    play.answers("tea", "coffee", "milk")
-    assert {t.ask.kind for t in play.session.turns.values()} == {"rank"}, "no answer changed: nobody compares again"
-    cast(play, *CIRCLE)
-    assert play.result.stop.certificate["debate"] == "round_limit"
-    agreed = Play({"decide": "borda"})
-    agreed.answers("tea", "tea", "tea")
-    assert agreed.result.stop.certificate["debate"] == "threshold" and outcome(agreed).answer == "tea"
-
-
 @pytest.mark.parametrize(
-    ("rule", "counted"),
+    ("rule", "given", "counted"),
     [
-        ("borda", {"borda", "instant-runoff", "condorcet", "ranking"}),
-        ("approval", {"approval"}),
-        ("score", {"score"}),
-        ("ranking", {"ranking"}),
-        ("majority", set()),
-        ("agreement", set()),
+        ("borda", (TEA, TEA, TEA), {"borda", "instant-runoff", "condorcet", "ranking"}),
+        ("approval", (("tea",), ("tea",), ()), {"approval"}),
+        ("score", (ROUND, ROUND, ROUND), {"score"}),
+        ("majority", (), set()),
     ],
 )
-def test_ballots_are_counted_by_other_rules_where_they_say_enough(rule: str, counted: set[str]) -> None:
+def test_ballots_are_counted_by_other_rules_where_they_say_enough(
+    rule: str, given: tuple[Any, ...], counted: set[str]
+) -> None:
     """What seats hold is counted anew after any session; without a call."""
-    play = debated(rule, *TEA) if rule != "agreement" else debated(rule, *TEA, settings={"round_limit": 2})
-    given: dict[str, tuple[Any, ...]] = {
-        "borda": (TEA, TEA, TEA), "approval": (("tea",), ("tea",), ()),
-        "score": (ROUND, ROUND, ROUND), "ranking": (("coffee", "milk"), ("tea", "milk"), ("tea", "coffee")),
-    }  # fmt: skip
-    if rule in given:
-        cast(play, *given[rule])
-    elif rule == "agreement":
-        play.cancel()
-    held = {"majority", "supermajority", "unanimity"}
+    play = debated(rule, *TEA)
+    cast(play, *given) if given else None
     for other in set(RULES) - {"agreement"}:
-        if other in counted | held:
+        if other in {*counted, "majority", "supermajority", "unanimity"}:
             told = recounted(play, other)
             assert told["decision"]["winner"] == ("tea" if other in counted else "")
             assert told["words"][0].endswith("no model was asked")
         else:
             with pytest.raises(BadInput, match=r"--decide: .* counts ballots that"):
                 recounted(play, other)
-    with pytest.raises(BadInput, match="agreement is signed"):
-        recounted(play, "agreement")
-    with pytest.raises(BadInput, match="--decide: got 'plurality', allowed are"):
-        recounted(play, "plurality")
+    for other, why in (("agreement", "agreement is signed"), ("plurality", "--decide: got 'plurality', allowed are")):
+        with pytest.raises(BadInput, match=why):
+            recounted(play, other)

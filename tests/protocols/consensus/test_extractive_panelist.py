@@ -1,10 +1,11 @@
-"""The extractive model in the seats of a panel: panelists and the analyst."""
+"""The extractive model in the seats of a panel: panelists, the analyst, and whole sessions."""
 
 import asyncio
 
 import pytest
 
 from parley.agents.models import make_model
+from parley.client.view.fold import of_result
 from parley.schemas.protocols.consensus import (
     CompareBrief,
     Offered,
@@ -13,8 +14,9 @@ from parley.schemas.protocols.consensus import (
     SignBrief,
     Weighted,
 )
+from parley.schemas.result import RIGHT
 from parley.schemas.text import Citation
-from tests.protocols.consensus.simulate import ask, document, turn_shown
+from tests.protocols.consensus.simulate import Ended, ask, document, example, run, turn_shown
 
 CANARY = "Should we release with a canary or a big-bang?"
 FOR = document("own.md", "The canary was safest in every test. The auditors recommend the canary.", "panelist_1")
@@ -36,28 +38,19 @@ def peer(answer: str, *quotes: str) -> Position:
     ("question", "text", "answer"),
     [
         (CANARY, FOR.text, "Canary"),
-        (CANARY, "In the test the canary was reliable and safe.", ""),
         (CANARY, "The auditors recommend the canary. The engineers recommend the big-bang.", ""),
-        (CANARY, "Perhaps we should take the canary.", ""),
         ("Is Vilnius the capital of Lithuania?", "Vilnius is the capital of Lithuania.", "Yes"),
         ("Is Kaunas the capital of Lithuania?", "Kaunas is not the capital of Lithuania.", "No"),
-        ("Is the bridge open to lorries?", "The bridge is closed to lorries.", ""),
-        ("Did the brakes of Anna pass the test?", "The brakes of Anna failed the test.", ""),
-        ("Was the drug effective in the trial?", "The drug was ineffective in the trial.", ""),
         ("Is Anna in service?", "Anna is out of service.", ""),
         ("Should we rent the hall?", "The auditors say that we should not rent the hall.", "No"),
         ("In which year was the bridge opened?", "The bridge was opened in 1932. It was planned in 1924.", "1932"),
         ("Who approves a change?", "A change is approved by Ada Lovelace.", "A change is approved by Ada Lovelace."),
-        ("How many hours do the reserves last?", "Only 30% of the reserves last.", ""),
         ("Who built the mill, and when was it sold?", "The mill was built by Ada Holt.", ""),
         ("Which pump has the lowest price?", TABLE, ""),
         ("How many litres has the red pump?", TABLE, "pump: red; price in euros: 120; litres: 40"),
         ("What is the maker of the blue pump?", MADE, "pump: blue; maker: Sulzer; output (kW): 70"),
-        ("What is the output of the green pump?", MADE, "pump: green; maker: KSB; output (kW): 50"),
-        ("What is the colour of the green pump?", MADE, ""),
         ("Wer wählt den Vorstand?", "Den Vorstand wählten die Mitglieder.", "Den Vorstand wählten die Mitglieder."),
         ("水箱容量是多少？", "水箱容量为一点八升。豆仓装二百克。", "水箱容量为一点八升。"),
-        ("Which pump has the most litres?", TABLE, ""),
     ],
 )
 def test_what_is_said_is_answered_and_what_is_not_said_is_not(question: str, text: str, answer: str) -> None:
@@ -111,31 +104,46 @@ def test_it_signs_another_sentence_on_the_same_passage_alone() -> None:
     assert signs(own, Offered(sentence="Not the canary, say the auditors", quotation=passage)).states == "neither"
 
 
-SILENT = Position(answer="", reasoning="nothing", confidence=0.0, abstains=True)
-
-
-def position(answer: str, quote: str = "The canary caught six faults.") -> Position:
-    return Position(
-        answer=answer, reasoning="r", confidence=0.8, citations=(Citation(document="d.md", quote=quote),)
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("answers", "groups"),
-    [
-        (("Canary", "Canary", "Canary"), [(0, 1, 2)]),
-        (("Canary", "Blue-green", "Big-bang"), [(0,), (1,), (2,)]),
-        (("Use Kubernetes", "Do not use Kubernetes"), [(0,), (1,)]),
-        (("30 days", "90 days"), [(0,), (1,)]),
-        (("A", "A", ""), [(0, 1)]),
-    ],
-)
-def test_equal_answers_agree_and_contraries_that_share_their_words_do_not(
-    answers: tuple[str, ...], groups: list[tuple[int, ...]]
-) -> None:
-    others = [position(a) if a else SILENT for a in answers]
+def test_equal_answers_agree_and_contraries_that_share_their_words_do_not() -> None:
+    others = [peer(a) for a in ("Use Kubernetes", "Do not use Kubernetes", "Use Kubernetes")]
     positions = tuple(Weighted(post=n, weight=1.0) for n in range(len(others)))
     brief = CompareBrief(iteration=1, round_limit=5, positions=positions)
     comparison = ask(turn_shown("q or p?", kind="compare", seat="analyst", others=others, brief=brief))
-    assert sorted(g.posts for g in comparison.groups) == groups
-    assert len(comparison.key_disagreements) == len(groups) - 1
+    assert sorted(g.posts for g in comparison.groups) == [(0, 2), (1,)]
+    assert len(comparison.key_disagreements) == 1
+
+
+# ---------------------------------------------------------------- whole sessions
+
+
+def no_refusals(ended: Ended) -> None:
+    """Every reply passed the moderator's checks at the first attempt."""
+    assert ended.shown and all(s.attempt == 1 for s in ended.shown)
+
+
+@pytest.mark.slow
+def test_rollout_two_answers_become_one_by_quoted_evidence() -> None:
+    ended = run(*example("rollout"))
+    no_refusals(ended)
+    assert set(ended.answers(1).values()) == {"Canary", "Blue-green"}
+    assert ended.result.stop.reason == "threshold" and ended.result.stop.converged
+    assert 2 <= len(ended.scores) <= 4
+    assert ended.scores == sorted(ended.scores)
+    assert ended.result.outcome["flips_without_evidence"] == 0
+    moved = [p for r in range(2, len(ended.scores) + 1) for p in ended.positions(r).values() if p.change == "adopted"]
+    assert len(moved) == 1 and all(p.moved_by and p.change_reason for p in moved)
+
+
+@pytest.mark.slow
+def test_one_document_in_three_is_enough() -> None:
+    texts = ("The mill was built by Ada Holt in 1871.", "Rabbits eat clover in spring.", "The tram stops at noon.")
+    ended = run("Who built the mill?", [document(f"{i}.md", t) for i, t in enumerate(texts)])
+    stop, outcome = ended.result.stop, ended.result.outcome
+    assert (stop.reason, stop.converged, stop.certificate["document"]) == ("one_source", False, "0.md")
+    assert (outcome["answer"], outcome["confidence"]) == (texts[0], RIGHT) and ended.result.keyless is True
+    assert ended.result.rounds[-1]["band"] == stop.certificate["band"] == "one_source"
+    assert "strong agreement" not in str(of_result(ended.result))
+    told = of_result(ended.result).sure
+    assert "rests on one document, or on copies of one sentence" in told and "8 of 15 such answers were right" in told
+    assert " agree" not in told and "onverged" not in told and "onsensus" not in told
+    assert len([a for a in ended.answers(1).values() if a]) == 1

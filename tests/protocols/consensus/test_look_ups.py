@@ -1,6 +1,7 @@
 """A panelist looks things up before it answers: what tools returned is quoted, checked, shown, and replayed."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 from parley.agents.context import Shown
 from parley.agents.looking.calculator_server import compute
 from parley.agents.model.base import Completion
-from parley.agents.tools.allow import LOOKING, AllowList, load
+from parley.agents.tools.allow import LOOKING, AllowList, load, parse
 from parley.agents.worker_model import WorkerModel
 from parley.coordinator import briefing
 from parley.coordinator.table import Inadmissible
@@ -21,9 +22,12 @@ from parley.schemas.tools import MOST_FOUND, LookUpResult
 from parley.schemas.turn import Caps, Work
 from parley.schemas.wire import InvalidValue
 from tests.llm.support import asked
+from tests.played.endpoint import serving
 from tests.protocols.consensus.play import Play, document, says
+from tests.support import npm
 from tests.tools.support import Scripted, use
 
+SEARCH = ("mcp-searxng", "2.4.0")
 FOUND = LookUpResult(server="web", tool="search", arguments='{"query": "bridge"}', text="The bridge opened in 1869.")
 QUOTE = Citation(document=FOUND.name, quote="opened in 1869")
 NOTE = document("notes/bridge.md", "The bridge was built in ten years.\nIt opened in May.")
@@ -178,3 +182,20 @@ def test_arithmetic_is_exact_where_it_can_be(expression: str, value: str) -> Non
 def test_what_is_no_arithmetic_or_has_no_value_is_refused_in_words(expression: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         compute(expression)
+
+
+@pytest.mark.slow
+async def test_a_search_server_of_others_finds_what_is_quoted() -> None:
+    package = npm.package(*SEARCH)
+    scripts = json.loads((package / "node_modules" / SEARCH[0] / "package.json").read_text())["bin"]
+    script = package / "node_modules" / SEARCH[0] / Path(next(iter(scripts.values())))
+    tool = "searxng_web_search"
+    reads = {tool: {"text": ["query"], "reads": True}}
+    server: dict[str, Any] = {"command": [str(npm.node()), str(script)], "timeout_s": 30, "tools": reads}
+    model = Scripted(use((tool, {"query": "bridge"}), server="web"), {"outcome": "done"}, position("web", QUOTE.quote))
+    page = {"title": "Bridge", "url": "https://example.org/bridge", "content": FOUND.text, "score": 1.0}
+    with serving(dict, {"query": "bridge", "results": [page], "number_of_results": 1}) as url:
+        server["env"] = {"SEARXNG_URL": url.removesuffix("/v1")}
+        done = await look(model, turn(2), parse({"servers": {"web": server}}, "test"))
+    (found,) = done.found
+    assert FOUND.text in found.text and done.body.citations == (Citation(document=found.name, quote=QUOTE.quote),)

@@ -12,8 +12,7 @@ from parley.coordinator.protocols.consensus.seats import joining
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.presence import EXTRACTIVE, Announcement
-from parley.schemas.session import Budget, OpenSession, Seat
-from parley.schemas.turn import Usage
+from parley.schemas.session import OpenSession, Seat
 from tests.protocols.consensus.play import CONSENSUS, Play, says, worker, workers
 
 ABOUT = "Which databases survive a fire in the data centre?"
@@ -62,13 +61,6 @@ def test_those_sit_who_fit_the_question(there: list[Announcement], size: int, si
     assert [one.seat for one in told] == (sits.split() if len(there) > len(sits.split()) else [])
     play = Play({"panel": size}, question=ABOUT, there=(*there, worker("analyst", "analyst")))
     assert [body["why"] for body in play.bodies("seating")] == [one.why for one in told]
-
-
-def test_of_named_seats_as_many_sit_as_are_asked_for() -> None:
-    there = [member("a"), member("b"), member("z", expertise=("database",))]
-    seats = tuple(Seat(seat=x, role="panelist", queue=x) for x in "abz")
-    assert panel(seated(*there, seats=seats)) == "a b z"
-    assert panel(seated(*there, seats=seats, settings={"panel": 2})) == "z a"
 
 
 # ---------------------------------------------------------------- joining and leaving
@@ -157,18 +149,6 @@ def test_what_cannot_be_is_refused(choices: list[str], why: str) -> None:
         decide(play, choices[-1])
 
 
-def test_a_member_whose_turns_the_budget_does_not_hold_stays_away() -> None:
-    there = tuple(worker(f"panelist_{n}", metered=True) for n in (1, 2, 3))
-    settings = {"round_limit": 2, "max_input_tokens": 100, "max_output_tokens": 20}
-    play = Play(settings, there=(*there, worker("analyst", "analyst")), budget=Budget(tokens=2_000))
-    decide(play, "add dora", metered=True)
-    for name in ("panelist_1", "panelist_2", "panelist_3"):
-        play.reply(name, says(name), usage=Usage(calls=1, input_tokens=90, output_tokens=20))
-    play.score(10)
-    assert play.bodies("seating")[-1]["does"] == "stays" and "budget" in play.bodies("seating")[-1]["why"]
-    assert len(play.turns()) == 3
-
-
 def test_who_joins_is_served_by_that_name() -> None:
     opened, settings = Play().session.opened, CONSENSUS.settings()
     there = (*workers(), member("eve"), worker("gus", "critic"))
@@ -208,13 +188,6 @@ def test_a_person_is_asked_whether_who_knows_what_is_missing_joins() -> None:
         decide(play, "no", "1")
     play.answers("a", "b", "c")
     assert "zoe" in play.panel and play.ask("zoe").kind == "answer"
-
-
-def test_the_member_that_is_missing_may_be_taken_unasked() -> None:
-    play = missing("add")
-    play.score(10, missing="law")
-    assert play.bodies("seating")[-1]["by"] == "the analyst"
-    assert play.ask("zoe").kind == "answer" and not play.posts("proposal")
 
 
 def test_a_judge_without_a_language_model_is_refused_before_anybody_is_paid() -> None:

@@ -36,14 +36,12 @@ def named(play: Play) -> list[str]:
     ("panel", "settings", "more", "of", "some"),
     [
         (3, {}, {}, ALL, 3),
-        (9, {}, {}, ALL, 9),
         (2, {}, {}, ALL, 0),
         (3, {}, {"documents": [DOCUMENT]}, ALL, 0),
         (3, {"styles": {"*": "mixed"}}, {"there": workers(3, family="extractive"), "documents": [DOCUMENT]}, ALL, 0),
         (3, {"styles": {"*": "none"}}, {}, ALL, 0),
         (3, {"styles": {"*": "mixed"}}, {"documents": [DOCUMENT]}, ALL, 3),
         (4, {"styles": {"*": "adversarial"}}, {}, OF["adversarial"], 4),
-        (4, {"styles": {"*": "collaborative"}}, {}, OF["collaborative"], 4),
         (3, {"styles": {"*": "plain-answer"}}, {}, {"plain-answer"}, 3),
         (3, {"styles": {"panelist_2": "none"}}, {}, ALL, 2),
         (2, {"styles": {"panelist_2": "own-way"}, "own_strategies": [OWN]}, {}, {"own-way"}, 1),
@@ -84,38 +82,9 @@ def test_a_style_that_cannot_be_is_refused(styles: dict[str, str], there: Any, t
     assert told in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("settings", "there", "told"),
-    [
-        ({"styles": {"*": "mixed"}}, KEYLESS, "Panelist 1, Panelist 2, Panelist 3 without"),
-        ({"own_strategies": [OWN]}, KEYLESS, "Panelist 1, Panelist 2, Panelist 3 without"),
-        ({"styles": {"*": "plain-answer"}}, (*workers(2), *KEYLESS[2:]), "strategies: Panelist 3 without"),
-        ({"styles": {"*": "none"}}, KEYLESS, ""),
-        ({}, KEYLESS, ""),
-    ],
-)
-def test_strategies_that_were_asked_for_and_cannot_be_are_told(settings: dict[str, Any], there: Any, told: str) -> None:
-    notices = [
-        n.text
-        for n in shown.fold(Play(settings, there=there, documents=[DOCUMENT])).notices()
-        if "strategies: " in n.text
-    ]
-    assert told in "".join(notices) and ("so by none" in "".join(notices)) == bool(told)
-
-
-@pytest.mark.parametrize(
-    ("settings", "more", "of"),
-    [
-        ({}, {}, ALL),
-        ({"styles": {"*": "base-rates"}}, {}, {"base-rates"}),
-        ({}, {"documents": [DOCUMENT]}, frozenset()),
-        ({}, {"panel": 2}, frozenset()),
-    ],
-)
-def test_who_joins_works_by_a_strategy_as_the_others_do(
-    settings: dict[str, Any], more: Any, of: frozenset[str]
-) -> None:
-    play = Play({"round_limit": 3, **settings}, **more)
+@pytest.mark.parametrize(("more", "of"), [({}, ALL), ({"panel": 2}, frozenset())])
+def test_who_joins_works_by_a_strategy_as_the_others_do(more: Any, of: frozenset[str]) -> None:
+    play = Play({"round_limit": 3}, **more)
     first = set(named(play))
     decide(play, "add dora")
     decide(play, "add emil")
@@ -124,13 +93,11 @@ def test_who_joins_works_by_a_strategy_as_the_others_do(
     seats = {s.seat: s.strategy or None for s in play.session.opened.seats if s.seat in ("dora", "emil")}
     joined = {s.id for s in seats.values() if s}
     assert joined <= of and all(map(bool, seats.values())) == bool(of)
+    assert not of or len(first | joined) == 5, "none is dealt twice"
     for (name, dealt), card in zip(seats.items(), cards, strict=True):
-        told = f", {dealt.name}," if dealt else ""
-        assert card == f"{name.title()}{told} joins from round 2 on, by client"
+        assert card == f"{name.title()}{f', {dealt.name},' if dealt else ''} joins from round 2 on, by client"
         brief = decode(play.turn(name).ask.brief, PanelBrief)
         assert brief.strategy == (dealt.blind if dealt else msgspec.UNSET)
-    if of == ALL:
-        assert len(first | joined) == 5, "none is dealt twice"
 
 
 # ---------------------------------------------------------------- files
@@ -155,8 +122,6 @@ def test_a_file_is_read_and_travels_in_the_opening(tmp_path: Path) -> None:
         ("own-way", FILE.removeprefix("# "), "it must begin with a heading"),
         ("own-way", FILE.replace("Blind round", "Blind"), "sections are styles, blind round, later rounds"),
         ("own-way", FILE.replace("Later rounds", "Blind round"), "the section stands there twice"),
-        ("own-way", FILE.replace("Look again.", ""), "later rounds: got '', it must not be empty"),
-        ("own-way", FILE.replace("Ours.", ""), "sentence: got '', it must not be empty"),
         ("own-way", FILE.replace("again", "a" * 700), "later rounds: got '706 characters', allowed are at most 600"),
         ("own-way", f"{FILE}\n## Styles\n\nloud\n", "styles: got 'loud', styles are adversarial, collaborative"),
         ("Own Way", FILE, "a name has small letters, digits and -"),
@@ -171,20 +136,6 @@ def test_a_file_that_is_no_strategy_says_what_is_wrong(name: str, text: str, tol
     with pytest.raises(BadInput) as whole:
         strategies.read_folder(tmp_path)
     assert f"{tmp_path}/{name}.md" in str(whole.value) and told in str(whole.value)
-
-
-@pytest.mark.parametrize(
-    ("files", "told"),
-    [
-        ({}, "holds 0 Markdown files; allowed are 1 to 20"),
-        ({f"own-{n}": FILE.encode() for n in range(21)}, "holds 21 Markdown files"),
-        ({"long": FILE.encode() * 60}, "bytes, allowed are at most 4,000"),
-        ({"odd": b"# \xff"}, "it is not UTF-8 text (byte 2)"),
-    ],
-)
-def test_a_folder_has_its_limits(files: dict[str, bytes], told: str, tmp_path: Path) -> None:
-    for name, data in files.items():
-        (tmp_path / f"{name}.md").write_bytes(data)
-    with pytest.raises(BadInput) as error:
+    (tmp_path / f"{name}.md").unlink()
+    with pytest.raises(BadInput, match="holds 0 Markdown files; allowed are 1 to 20"):
         strategies.read_folder(tmp_path)
-    assert told in str(error.value)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from parley.schemas import log
 from parley.schemas.protocols.critic import Judgement, Met, Rewritten
 from parley.show.view import AnswerView
 from tests.client import shown
@@ -199,30 +198,11 @@ def test_what_the_answerer_does_not_sign_is_not_the_answer(answered: str) -> Non
     assert got["departing"].startswith(text) and got["departs"].startswith("answer: ")
 
 
-def test_a_verdict_that_comes_back_as_it_was_is_not_asked_about_again() -> None:
-    play = silent(opened(80))
-    play.verdict(NO, "narrows")
-    play.signs("no", NO)
-    play.verdict(NO, "narrows")
-    assert "it was not signed" in play.ask("judge").error
-    play.verdict(NO, "narrows")
-    play.countersigns()
-    assert (play.result.outcome["answer"], play.result.outcome["departing"]) == ("Tape", NO)
-
-
 def test_one_who_does_not_sign_quotes_what_differs() -> None:
     play = silent(opened(80))
     play.verdict(NO, "narrows")
     play.signs("no", "something else")
     assert play.ask("answerer").error.startswith("differs: quote word for word the clause of")
-
-
-def test_a_verdict_that_no_seat_has_signed_yet_is_not_taken() -> None:
-    play = silent(opened(80))
-    play.verdict(NO, "narrows")
-    play.event(log.Cancelled(author="client", reason="enough"), "in:10")
-    assert (play.result.outcome["answer"], play.result.outcome["departing"]) == ("Tape", NO)
-    assert "before it was signed" in play.result.outcome["departs"] and play.exit_status == 130
 
 
 def test_a_reversal_names_an_objection_that_stands() -> None:
@@ -328,16 +308,6 @@ def test_a_rewriting_of_another_question_is_refused_or_told(
 # ---------------------------------------------------------------- honest sessions
 
 
-def a_critic_that_finds_nothing() -> Play:
-    play = Play()
-    """Four calls: rewriting, answer, the critic's word, verdict."""
-    play.answers()
-    play.objects()
-    play.verdict()
-    assert len([c for e in play.entries for c in e.commands if isinstance(c, log.Ask)]) == 4
-    return play
-
-
 def a_fatal_objection_that_is_met() -> Play:
     play = Play(LAST)
     play.round("it burns", 0)
@@ -383,7 +353,6 @@ def a_session_played_by_hand() -> Play:
 
 
 HONEST: tuple[tuple[Callable[[], Play], str], ...] = (
-    (a_critic_that_finds_nothing, "Tape"),
     (a_fatal_objection_that_is_met, "Tape in a safe"),
     (a_small_objection_that_stays_open, "Tape"),
     (an_answer_that_changed_while_the_critic_was_away, "Stone"),

@@ -192,20 +192,7 @@ EXPECTED = {
     "rounds": expect(
         "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
     ),
-    "same words": expect("confidence", "objections_exhausted", "quorum", "round_limit", "unsettled", states=25),
-    "absent critic": expect(
-        "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
-    ),
-    "signing": expect(
-        "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
-    ),
-    "seconds": expect(
-        "budget", "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
-    ),
     "no second judgement": expect("budget", "objections_exhausted", "quorum", "round_limit", states=25),
     "no second attempt": expect("budget", "objections_exhausted", "quorum", "round_limit", states=25),
-    "8 turns": expect(
-        "budget", "confidence", "objections_exhausted", "overturned", "quorum", "round_limit", "unsettled", states=25
-    ),
 }
 WALK = Walk(CRITIC, WORLDS, EXPECTED, moves, rank, key_with_posts, waits, hold)
