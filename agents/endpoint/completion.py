@@ -119,7 +119,7 @@ def decode(data: bytes | bytearray, kind: type[_T], what: str) -> _T:
     except msgspec.ValidationError:
         raise
     except (msgspec.DecodeError, UnicodeDecodeError):  # what is skipped is not looked at before it is read
-        if data[:1] == b"<":
+        if bytes(data).startswith(b"<"):  # a part that was left for later has no slices
             raise BadBody(
                 f"{what} is a web page", "set LLM_BASE_URL to its API, whose path often ends with /v1"
             ) from None

@@ -189,8 +189,9 @@ async def test_others_at_the_endpoint_wait_too_when_it_asks_for_it() -> None:
         breaks_off('{"answer": "A4'),
         breaks_off(json.dumps(FULL)[:-1], True),
         raw(b"[]"),
+        raw(b'{"error": "\xff"}'),
     ],
-    ids=["hangs up", "mid-stream", "no end", "list"],
+    ids=["hangs up", "mid-stream", "no end", "list", "no text"],
 )
 async def test_a_request_that_broke_is_counted_as_paid_and_marked_as_an_estimate(broken: Step) -> None:
     completion, server = await once(broken, says(FULL), shown=asked(stream=True))
