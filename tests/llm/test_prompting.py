@@ -116,14 +116,6 @@ def test_what_the_seat_said_itself_cannot_end_a_fence() -> None:
     assert tried.count("(boundary removed)") == 10, "twice in each of own, other, schema, reply and error"
 
 
-def test_what_others_said_is_cut_before_the_seats_own_documents() -> None:
-    held = [document("d.md", "d" * 6_000)]
-    others = [Position(**{**POSITION, "reasoning": c * 9_000}) for c in "pq"]  # type: ignore[arg-type]
-    prompt = build(asked(held, kind="revise", round_=2, others=others, caps=Caps(input_tokens=6_000)), boundary=edge)
-    text = text_of(prompt)
-    assert "d" * 6_000 in text and 1_000 < text.count("p") < 9_000 and "cut" in prompt.flags
-
-
 def test_a_small_window_cuts_as_the_cap_does() -> None:
     shown = asked([document("x.md", "x" * 30_000)], caps=Caps(input_tokens=16_000))
     prompt = build(shown, boundary=edge, room=3_000)

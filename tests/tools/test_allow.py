@@ -44,7 +44,6 @@ def test_files_that_cannot_be_used(tmp_path: Path) -> None:
     for text, why in (
         ("servers: [", "is not YAML"),
         ("servers: {}\nservers: {}", "line 2: the key servers"),
-        ("- a", "expected a mapping"),
         ("server: {}", "server: there is no such field"),
         ("servers: {A b: {command: [x], tools: {t: {}}}}", "'A b' is no name|no program"),
     ):
@@ -102,9 +101,8 @@ def test_nothing_is_started_with_a_list_that_cannot_be_used(tmp_path: Path) -> N
 def test_an_expert_has_no_more_than_it_names_and_the_list_allows() -> None:
     every = shipped()
     kept = every.only(["read_file", "commands.run", "files.format_disk", "other.search"])
-    assert {(s, t) for s, one in kept.servers.items() for t in one.tools} == {
-        ("files", "read_file"),
-        ("commands", "run"),
-    }
+    assert {name: set(server.tools) for name, server in kept.servers.items()} == {
+        "files": {"read_file"}, "commands": {"run"}
+    }  # fmt: skip
     assert kept.servers["files"].tools["read_file"] == every.servers["files"].tools["read_file"]
     assert not every.only([]).servers and kept.folder_only == every.folder_only
