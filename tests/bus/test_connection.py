@@ -3,9 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
 
-import nats.errors
 import pytest
 from nats.aio.msg import Msg
 
@@ -13,12 +11,9 @@ from parley.bus import accounts, streams, subjects
 from parley.bus.clients.hot_paths import HEADROOM
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import (
-    ApiError,
-    BusError,
     Closed,
     Denied,
     Disconnected,
-    NoStream,
     PayloadTooLarge,
     RequestTimeout,
     Unreachable,
@@ -91,25 +86,6 @@ async def test_no_server(bus: Bus, url: str) -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["", "nats://127.0.0.1:notaport", "nats://no.such.host.invalid:4222"])
-async def test_address_that_is_none(bus: Bus, url: str) -> None:
-    with pytest.raises(Unreachable):
-        await connect(url, bus.keys["client"], name="t")
-
-
-async def test_a_listener_that_is_no_nats_server(bus: Bus) -> None:
-    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        writer.close()
-
-    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    with pytest.raises(Unreachable):
-        await connect(f"nats://127.0.0.1:{port}", bus.keys["client"], name="t")
-    server.close()
-    await server.wait_closed()
-
-
 async def test_waits_for_the_server_if_told(bus: Bus) -> None:
     bus.server.stop()
     waiting = asyncio.create_task(connect(bus.url, bus.keys["client"], name="t", retry_first=True))
@@ -137,18 +113,6 @@ async def test_too_large_is_refused_before_the_wire(bus: Bus, dial: Dial) -> Non
     assert answer.data == b"ok"
 
 
-async def test_headers_are_copied(dial: Dial) -> None:
-    moderator = await dial("moderator")
-    headers = {"traceparent": "00-1", "Nats-Msg-Id": "theirs"}
-    for n in range(2):
-        await moderator.store(
-            subjects.log("copied", subjects.STEP), b"", msg_id=f"copied-{n}", expected_last=None, headers=headers
-        )
-        await moderator.publish(subjects.CALL, b"", headers)
-    assert headers == {"traceparent": "00-1", "Nats-Msg-Id": "theirs"}
-    assert await stored(moderator, "copied") == 2
-
-
 # -- requests
 
 
@@ -164,19 +128,6 @@ async def test_silence_is_a_timeout_and_a_late_answer_is_nobodys(dial: Dial, eve
     assert (await second).data == b"in time"
 
 
-async def test_a_flush_that_was_given_up_leaves_the_connection_as_it_is(dial: Dial) -> None:
-    conn = await dial("moderator")
-    flushing = asyncio.ensure_future(conn.nc.flush())
-    while not conn.nc._pongs:
-        await asyncio.wait((flushing,), timeout=0)
-    flushing.cancel()
-    await asyncio.gather(flushing, return_exceptions=True)
-    assert flushing.cancelled(), "its answer comes when nobody waits for it"
-    await conn.nc.flush(2)
-    with pytest.raises(NoStream):
-        await conn.store(subjects.post("s", "nobody", "said"), b"", timeout_s=2.0)
-
-
 async def test_a_refusal_is_no_timeout(dial: Dial) -> None:
     agent = await dial("panel_1")
     foreign = subjects.say("any", "public", "panel_2", "s1")
@@ -185,22 +136,6 @@ async def test_a_refusal_is_no_timeout(dial: Dial) -> None:
     with pytest.raises(Denied):
         await asyncio.wait_for(agent.store(subjects.inbox("client", "x", "s"), b"", timeout_s=600.0), 10)
     assert [d.operation for d in agent.denials] == ["publish", "publish"]
-
-
-async def test_api_errors_carry_their_code(dial: Dial) -> None:
-    with pytest.raises(ApiError, match=r"STREAM\.INFO\.NONE.*10059") as caught:
-        await (await dial("moderator")).api("STREAM.INFO.NONE")
-    assert caught.value.err_code == 10059
-
-
-async def test_foreign_errors_stay_inside(dial: Dial) -> None:
-    conn = await dial("moderator")
-    for subject in ("", "two words"):
-        with pytest.raises(BusError) as caught:
-            await conn.publish(subject, b"")
-        assert not isinstance(caught.value, nats.errors.Error)
-        with pytest.raises(BusError):
-            await conn.subscribe(subject, conn._answered)
 
 
 # -- outages
@@ -257,16 +192,6 @@ async def test_stored_during_an_outage_exactly_once(bus: Bus, dial: Dial) -> Non
     assert await stored(conn, "outage") == 1
 
 
-async def test_compare_and_swap_during_an_outage(bus: Bus, dial: Dial) -> None:
-    conn = await dial("moderator")
-    await lost(bus, conn)
-    expected = (subjects.log_of("late"), 0)
-    late = conn.store(subjects.log("late", subjects.STEP), b"1", expected_last=expected, timeout_s=20)
-    bus.server.restart()
-    assert (await late).duplicate is False
-    assert await stored(conn, "late") == 1
-
-
 async def test_the_buffer_of_an_outage_is_bounded(bus: Bus, dial: Dial) -> None:
     conn = await dial("moderator")
     await lost(bus, conn)
@@ -278,26 +203,18 @@ async def test_the_buffer_of_an_outage_is_bounded(bus: Bus, dial: Dial) -> None:
 # -- the end
 
 
-async def test_close_twice_and_after(bus: Bus) -> None:
-    called: list[str] = []
-    async with await connect(bus.url, bus.keys["panel_1"], name="t", on_closed=lambda: called.append("x")) as conn:
-        await conn.close()
-    await conn.close()
-    assert called == []
-    for act in (lambda: conn.publish(SAY, b""), lambda: conn.request(SAY, b"", 1.0), lambda: conn.api("INFO")):
-        with pytest.raises(Closed):
-            await act()
-
-
-async def test_close_ends_what_waits(bus: Bus, dial: Dial, eventually: Eventually) -> None:
-    moderator = await dial("moderator")
-    heard = await serve(moderator, answer=None)
+async def test_close_ends_what_waits_and_refuses_what_comes(bus: Bus, dial: Dial, eventually: Eventually) -> None:
+    heard = await serve(await dial("moderator"), answer=None)
     conn = await connect(bus.url, bus.keys["panel_1"], name="t")
     asked = asyncio.create_task(conn.request(SAY, b"", 600.0))
     await eventually(lambda: heard)
-    await conn.close()
+    for _ in range(2):
+        await conn.close()
     with pytest.raises(Closed):
         await asyncio.wait_for(asked, 5)
+    for act in (lambda: conn.publish(SAY, b""), lambda: conn.request(SAY, b"", 1.0), lambda: conn.api("INFO")):
+        with pytest.raises(Closed):
+            await act()
 
 
 async def test_close_while_the_server_is_gone(bus: Bus) -> None:
@@ -305,24 +222,3 @@ async def test_close_while_the_server_is_gone(bus: Bus) -> None:
     await lost(bus, conn)
     await asyncio.wait_for(conn.close(), 5)
     assert conn.nc.is_closed
-
-
-async def test_close_ends_an_attempt_to_reconnect_that_takes_no_notice(bus: Bus) -> None:
-    """What the client's attempt does where it is cancelled as its socket stands: it goes on."""
-    conn = await connect(bus.url, bus.keys["client"], name="t")
-    transport: Any = conn.nc._transport
-    reconnects, begun, stands = transport.connect, asyncio.Event(), asyncio.Event()
-
-    async def takes_no_notice(*given: Any, **more: Any) -> None:
-        begun.set()
-        with contextlib.suppress(asyncio.CancelledError):
-            await stands.wait()
-        await reconnects(*given, **more)
-
-    transport.connect = takes_no_notice
-    await conn.nc.force_reconnect()
-    await asyncio.wait_for(begun.wait(), 10)
-    await asyncio.wait_for(conn.close(), 10)
-    task = conn.nc._reconnection_task
-    assert task is not None and task.done() and conn.nc.is_closed
-    assert transport._io_writer.transport.is_closing()

@@ -6,12 +6,10 @@ from collections.abc import Awaitable
 from datetime import UTC, datetime
 
 import pytest
-from nats.aio.msg import Msg
 
 from parley.bus import streams, subjects
 from parley.bus.connection import Connection
-from parley.bus.errors import ApiError, Conflict, StoreError
-from parley.bus.log import LOG
+from parley.bus.errors import StoreError
 from parley.bus.pending_requests import PubAck
 from tests.conftest import Bus, Dial, Eventually
 
@@ -55,31 +53,6 @@ async def test_configuration_follows(dial: Dial) -> None:
         await streams.ensure_queue(conn, "panel_1", ack_wait_s=1.0)
 
 
-async def test_two_moderators_set_up_at_once(dial: Dial) -> None:
-    one, two = await dial("moderator"), await dial("moderator")
-    await asyncio.gather(*(streams.ensure_streams(c, ack_wait_s=1.0) for c in (one, two)))
-    assert sorted((await one.api("STREAM.NAMES"))["streams"]) == sorted(streams.STREAMS)
-
-
-async def test_storage_cannot_be_changed_silently(dial: Dial) -> None:
-    with pytest.raises(ApiError, match="storage"):
-        await streams.ensure_streams(await dial("moderator"), storage="memory")
-
-
-async def test_compare_and_swap(dial: Dial) -> None:
-    conn = await dial("moderator")
-    mine, entry = subjects.log_of("cas"), subjects.log("cas", subjects.STEP)
-    first = await conn.store(entry, b"1", expected_last=(mine, 0))
-    await conn.store(subjects.log("other", subjects.STEP), b"x")
-    second = await conn.store(subjects.log("cas", subjects.CLOSED), b"2", expected_last=(mine, first.seq))
-    for stale in (0, first.seq):
-        with pytest.raises(Conflict) as caught:
-            await conn.store(entry, b"late", expected_last=(mine, stale))
-        assert caught.value.err_code in (10071, 10164)
-    assert await count(conn, LOG, mine) == 2
-    assert second.seq > first.seq
-
-
 async def test_in_refuses_a_flood_on_one_subject_only(dial: Dial) -> None:
     client = await dial("client")
     flooded = subjects.inbox("client", "client", "flood")
@@ -88,33 +61,6 @@ async def test_in_refuses_a_flood_on_one_subject_only(dial: Dial) -> None:
     with pytest.raises(StoreError, match="maximum messages per subject"):
         await client.store(flooded, b"one more")
     assert (await client.store(subjects.inbox("client", "client", "calm"), b"fine")).stream == streams.IN
-
-
-async def test_turns_are_stored_once_and_handed_out_again(dial: Dial, eventually: Eventually) -> None:
-    moderator, agent = await dial("moderator"), await dial("panel_2")
-    subject = subjects.work("panel_2", "again", "1")
-    for duplicate in (False, True):
-        assert (await moderator.store(subject, b"turn", msg_id="again-1")).duplicate is duplicate
-    heard: list[Msg] = []
-
-    async def keep(msg: Msg) -> None:
-        heard.append(msg)
-
-    inbox = agent.nc.new_inbox()
-    await agent.subscribe(inbox, keep)
-    await agent.publish(subjects.next_turns("panel_2"), b'{"batch":2,"expires":8000000000}', reply=inbox)
-    await eventually(lambda: len(heard) == 2)  # the second after ack_wait
-    assert [m.data for m in heard] == [b"turn", b"turn"]
-    assert heard[0].reply != heard[1].reply
-    await agent.request(heard[1].reply, b"+ACK", 5.0)
-    assert await count(moderator, streams.WORK, subject) == 0
-
-
-async def test_queue_of_any_name(dial: Dial) -> None:
-    conn = await dial("moderator")
-    await streams.ensure_queue(conn, "expert.sre > 1")
-    found = (await conn.api(f"CONSUMER.INFO.WORK.{subjects.consumer('expert.sre > 1')}"))["config"]
-    assert found["filter_subject"] == subjects.work.of(queue="expert.sre > 1")
 
 
 async def test_a_timer_fires_again_while_what_it_made_is_not_taken(dial: Dial, eventually: Eventually) -> None:

@@ -126,18 +126,6 @@ async def test_a_pull_that_nobody_answers_says_so_once(tmp_path: Path, caplog: p
         await taker.pull.stop()
 
 
-async def test_what_a_stopped_pull_was_owed_goes_to_others(tmp_path: Path) -> None:
-    async with engine(tmp_path) as bare:
-        await _queue(bare)
-        gone = await _taker(bare, room=4)
-        await gone.pull.stop()
-        taker = await _taker(bare, room=4)
-        await _store(bare, 3)
-        await taker.wait(3)
-        assert gone.got == []
-        await taker.pull.stop()
-
-
 async def test_a_task_whose_cancellation_was_dropped_is_ended() -> None:
     """As nats-py waits, in Python 3.11: the wait is over at the moment at which the task is cancelled."""
     over: asyncio.Queue[int] = asyncio.Queue()

@@ -12,10 +12,7 @@ from parley.bus.cluster import certificates
 from parley.bus.errors import BadKeyFile
 from parley.bus_admin import cluster as of_cluster
 from parley.bus_admin.config import bus_config
-from parley.bus_admin.streams import replicas
-from parley.cli.bus import _address
 from parley.client.errors import BadInput
-from parley_research.embedded_cluster import EmbeddedCluster
 
 NEXT = "Bring it back from a backup"
 
@@ -81,19 +78,6 @@ def test_without_any_authority_a_new_one_is_made_for_all(keys: Path) -> None:
     assert {(path / certificates.AUTHORITY).read_bytes() for path in of_cluster.folders(keys)} == {new}
 
 
-def test_the_servers_of_one_machine_are_given_certificates_of_a_new_authority(tmp_path: Path) -> None:
-    EmbeddedCluster(tmp_path, (), {})
-    (tmp_path / certificates.AUTHORITY_KEY).unlink()
-    EmbeddedCluster(tmp_path, (), {})  # each server has its certificate: nothing is to be signed
-    shutil.rmtree(tmp_path / "server-2")
-    with pytest.raises(BadKeyFile, match="the next start then makes new ones"):
-        EmbeddedCluster(tmp_path, (), {})
-    (tmp_path / certificates.AUTHORITY).unlink()
-    EmbeddedCluster(tmp_path, (), {})
-    new = (tmp_path / certificates.AUTHORITY).read_bytes()
-    assert {(tmp_path / f"server-{i}" / certificates.AUTHORITY).read_bytes() for i in (1, 2, 3)} == {new}
-
-
 def test_a_servers_configuration_is_named(keys: Path) -> None:
     conf = keys / "servers" / "parley-2" / of_cluster.CONFIGURATION
     for text in ("{", "[]", json.dumps({"port": 4222})):
@@ -106,15 +90,3 @@ def test_a_servers_configuration_is_named(keys: Path) -> None:
         of_cluster.renew(keys)
     _config(keys, cluster=3, servers=("a", "b", "c"))
     assert [row["server"] for row in of_cluster.renew(keys)] == ["parley-1", "parley-2", "parley-3"]
-
-
-def test_the_folder_that_was_given_is_named(tmp_path: Path) -> None:
-    nowhere = tmp_path / "nowhere"
-    with pytest.raises(BadInput, match=rf"^dir: {nowhere} is no folder; expected that of parley bus config"):
-        _address(None, nowhere)
-
-
-@pytest.mark.parametrize("wanted", [2, 4])
-def test_an_even_number_of_copies_is_refused(wanted: int, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=f"^replicas: got {wanted}, expected 1, 3 or 5. More than half must be there"):
-        replicas("nats://127.0.0.1:1", tmp_path, wanted)

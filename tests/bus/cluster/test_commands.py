@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 import pytest
 
 from parley.bus import accounts, streams
-from parley.bus.cluster import certificates
 from parley.bus.cluster.servers import ROUTES
 from parley.bus.connection import connect
 from parley.bus.embedded import find_server
 from parley.bus.errors import BadTable, WrongCredentials
 from parley.bus_admin import cluster as of_cluster
 from parley.bus_admin.config import bus_config
-from parley.bus_admin.streams import replicas, stream_names
+from parley.bus_admin.streams import replicas
 from parley.bus_admin.users import revoke
-from parley.client.errors import BadInput, Unreachable
+from parley.client.errors import BadInput
 from parley.stack import keys
 from parley_research.embedded_cluster import free_ports
 from tests.conftest import Eventually
@@ -80,23 +79,6 @@ def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bus]:
         yield running
 
 
-@pytest.fixture
-def own_bus(tmp_path: Path) -> Iterator[Bus]:
-    """For a test that ends servers."""
-    with _running(tmp_path) as running:
-        yield running
-
-
-async def test_a_bus_without_streams_says_so(bus: Bus) -> None:
-    moderator = accounts.load_credentials(keys.file(bus.keys, "moderator-1"))
-    async with await connect(bus.url, moderator, name="set-up") as conn:
-        for name in await stream_names(conn):
-            await conn.api(f"STREAM.DELETE.{name}")
-    command = [sys.executable, "-m", "parley", "bus", "replicas", "--dir", str(bus.keys), "--nats", bus.url]
-    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
-    assert done.stdout == "" and "the bus has no streams yet" in done.stderr
-
-
 async def test_the_servers_find_each_other_and_replicas_are_changed_while_they_run(bus: Bus) -> None:
     await _set_up(bus)
     fewer = [sys.executable, "-m", "parley", "bus", "replicas", "1", "--dir", str(bus.keys), "--nats", bus.url]
@@ -132,34 +114,6 @@ async def test_who_is_revoked_is_out_at_each_server_and_who_is_added_is_in(bus: 
     assert len(texts) == 3 and all(again.public in text and bob.public not in text for text in texts)
 
 
-def test_certificates_are_renewed_and_their_ends_told(bus: Bus) -> None:
-    before = [(path / certificates.CERTIFICATE).read_bytes() for path in of_cluster.folders(bus.keys)]
-    rows = of_cluster.renew(bus.keys)
-    assert [row["server"] for row in rows] == ["parley-1", "parley-2", "parley-3"]
-    assert {(path / certificates.KEY).stat().st_mode & 0o777 for path in of_cluster.folders(bus.keys)} == {0o600}
-    assert [(path / certificates.CERTIFICATE).read_bytes() for path in of_cluster.folders(bus.keys)] != before
-    assert all(
-        f"{certificates.ends(Path(row['file']) / certificates.CERTIFICATE):%Y-%m-%d}" == row["until"] for row in rows
-    )
-
-
-async def test_without_a_majority_it_is_said_that_there_is_none(own_bus: Bus, eventually: Eventually) -> None:
-    for server in own_bus.servers[1:]:
-        server.kill()
-        server.wait()
-
-    async def told() -> str:
-        try:
-            await asyncio.to_thread(replicas, own_bus.url, own_bus.keys, None)
-        except Unreachable as error:
-            text = str(error)
-            return text if "majority" in text else ""  # just after the kill a server that ends may answer by a reset
-        return ""
-
-    text = await eventually(told)
-    assert "no majority" in text and "start the missing servers" in text
-
-
 @pytest.mark.parametrize(
     ("given", "why"),
     [
@@ -180,16 +134,6 @@ def test_what_no_cluster_can_be_is_refused(given: dict[str, Any], why: str, tmp_
     assert not (tmp_path / "keys").exists(), "nothing was written"
 
 
-def test_each_server_has_a_store_by_its_name(tmp_path: Path) -> None:
-    written = _config(tmp_path / "keys", cluster=3, store="/data/{name}", servers=("a", "[::1]:4222", "c"))
-    stores = {
-        name: json.loads(Path(path).read_text())["jetstream"]["store_dir"]
-        for name, path in written.items()
-        if name.startswith("parley-")
-    }
-    assert stores == {f"parley-{i}": f"/data/parley-{i}" for i in (1, 2, 3)}
-
-
 def test_servers_that_are_there_keep_their_addresses(tmp_path: Path) -> None:
     files = _config(tmp_path / "keys", cluster=3, servers=("a", "b", "c"))
     before = [Path(files[f"parley-{i}"]).read_bytes() for i in (1, 2, 3)]
@@ -199,9 +143,3 @@ def test_servers_that_are_there_keep_their_addresses(tmp_path: Path) -> None:
         _config(tmp_path / "keys", cluster=5)
     with pytest.raises(BadInput, match="name them with --server"):
         _config(tmp_path / "keys", cluster=3, store="/data/{name}")
-
-
-def test_a_bus_of_one_server_has_no_certificates(tmp_path: Path) -> None:
-    _config(tmp_path / "keys")
-    with pytest.raises(BadInput, match="no cluster's servers"):
-        of_cluster.renew(tmp_path / "keys")

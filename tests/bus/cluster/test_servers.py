@@ -51,12 +51,6 @@ async def test_what_one_moderator_wrote_the_next_reads_at_every_server(cluster: 
             await reader.close()
 
 
-async def test_a_second_start_leaves_the_replicas_as_they_are(cluster: Cluster) -> None:
-    async with await cluster.dial("moderator") as conn:
-        await streams.ensure_streams(conn, ack_wait_s=1.0, replicas=1, log_max_age_s=3_600)
-        assert (await conn.api("STREAM.INFO.LOG"))["config"]["num_replicas"] == 3
-
-
 @pytest.mark.parametrize("known", [True, False])
 def test_only_the_authoritys_certificates_open_a_route(cluster: Cluster, tmp_path: Path, known: bool) -> None:
     folder = cluster.nats.folder if known else tmp_path
