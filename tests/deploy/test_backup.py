@@ -27,32 +27,6 @@ from tests.security.test_users import Kept
 from tests.support.engine import Engine, engine, until
 
 
-async def test_a_session_goes_on_from_a_copy_of_the_store(tmp_path: Path) -> None:
-    """As docs/operations/backup.md says: the server ends, its folder is copied, and the copy is started elsewhere."""
-    first, copy = tmp_path / "first", tmp_path / "copy"
-    first.mkdir()
-    async with engine(first) as before:
-        await before.moderator()
-        await before.workers(drain_s=0.1)
-        await before.open("ended")
-        ended = decode((await before.closed("ended")).body, Result)
-    async with engine(first) as before:
-        await before.moderator()
-        await before.workers({"latency_s": 60}, drain_s=0.1)
-        assert (await before.open("open")).fate == "taken"
-        assert len(await before.entries("open")) == 1, "opened, and nobody has answered"
-    shutil.copytree(first, copy)
-    shutil.rmtree(first)
-    async with engine(copy) as after:
-        await after.moderator()
-        await after.workers()
-        result = decode((await after.closed("open", 30.0)).body, Result)
-        assert result.status == "finished" and result.outcome["answer"] == "the agreed answer"
-        assert decode((await after.closed("ended")).body, Result) == ended
-        rows = {row.session: row.status for row in (await after.sessions()).rows}
-        assert rows == {"open": "finished", "ended": "finished"}
-
-
 async def restart(bare: Engine, change: Callable[[Path], object]) -> None:
     """Stop the server, change its store, and start it beneath the running moderators and workers."""
     breaks = bare.owner.breaks
@@ -109,14 +83,12 @@ async def test_a_restore_ends_nothing_but_brings_back_all_that_was_not_erased(tm
         moderator = await bare.moderator()
         await bare.workers()
         for sid in ("told", "kept"):
-            await bare.open(sid, question=f"What is {sid} here?")
-            await bare.closed(sid)
+            await bare.play(sid, question=f"What is {sid} here?")
         await restart(
             bare, lambda store: shutil.copytree(store, backup / "jetstream" / "jetstream")
         )  # as in a container
         assert found(backup, "What is told here?")
-        await bare.open("later")
-        await bare.closed("later")
+        await bare.play("later")
         said = await bare.owner.request(subjects.own("erase", "owner", "told"), encode(EraseSession()), 5.0)
         assert decode(said.data, SubmitAnswer).verdict == "accepted"
         with pytest.raises(BadInput, match=r"moderators run: moderator\. End them first; nothing was done"):

@@ -1,7 +1,6 @@
 """The chart, as Helm renders it and as Kubernetes would take it."""
 
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -11,16 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from parley.agents import specs
-from parley.bus import channels
 from tests.deploy.environment import python
 
 ROOT = Path(__file__).parents[2]
 CHART = ROOT / "deploy" / "helm"
 EXAMPLES = sorted((CHART / "examples").glob("*.yaml"))
 HELM = python()
-NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-
 pytestmark = pytest.mark.skipif(
     HELM is None, reason="NOT CHECKED: Helm's library is not installed (python -m tests.deploy.environment --install)"
 )
@@ -66,13 +61,6 @@ def test_kubernetes_takes_what_each_example_makes(made: Mapping[str, Any]) -> No
         assert result["faults"] == [], name
         assert result["lint"]["errors"] == [], name
         assert all(m["severity"] < 2 for m in result["lint"]["messages"]), (name, result["lint"])
-
-
-def test_every_name_is_one_that_kubernetes_allows(made: Mapping[str, Any]) -> None:
-    for result in made.values():
-        names = [d["metadata"]["name"] for d in result["documents"]]
-        assert all(NAME.fullmatch(name) and len(name) <= 63 for name in names), names
-        assert len({(d["kind"], d["metadata"]["name"]) for d in result["documents"]}) == len(names)
 
 
 def test_a_pod_is_shown_its_own_key_alone(made: Mapping[str, Any]) -> None:
@@ -139,13 +127,6 @@ def test_commands_are_those_of_the_command_line(made: Mapping[str, Any]) -> None
         assert all(option in help_text for option in given), (command, given)
 
 
-def test_queues_are_those_that_agents_know(made: Mapping[str, Any]) -> None:
-    values = yaml.safe_load((CHART / "values.yaml").read_text())
-    for queue in values["queues"]:
-        assert specs.load(queue).queue == queue
-        assert channels.ACCOUNT_OF_ROLE[specs.load(queue).roles[0]]
-
-
 def test_a_queue_scales_on_turns_that_wait_and_are_served(made: Mapping[str, Any]) -> None:
     scaled = of(made, "specialists", "ScaledObject")
     assert set(scaled) == {"parley-expert-sre", "parley-expert-database-engineer"}
@@ -176,22 +157,6 @@ def test_policies_mirror_the_accounts(made: Mapping[str, Any]) -> None:
     assert webhooks["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "gateway"
     (rule,) = webhooks["egress"]
     assert (rule["to"][0]["ipBlock"]["cidr"], rule["ports"][0]["port"]) == ("203.0.113.20/32", 443)
-
-
-def test_one_receiver_is_told_and_copies_of_a_queue_lie_apart(made: Mapping[str, Any]) -> None:
-    secret = of(made, "watched", "Secret")["parley-alertmanager"]
-    config = yaml.safe_load(secret["stringData"]["alertmanager.yaml"])
-    (receiver,) = config["receivers"]
-    assert receiver["webhook_configs"] == [{"url": "http://pager.monitoring:8080/parley"}]
-    (alertmanager,) = of(made, "watched", "Alertmanager").values()
-    assert alertmanager["spec"]["configSecret"] == secret["metadata"]["name"]
-    assert of(made, "minimal", "Alertmanager") == {}
-    agents = of(made, "specialists", "Deployment")
-    (spread,) = pod(agents["parley-expert-sre"])["topologySpreadConstraints"]
-    assert spread["labelSelector"]["matchLabels"]["parley/queue"] == "expert-sre"
-    (metrics,) = pod(agents["parley-metrics"])["containers"]
-    expected = next(e["value"] for e in metrics["env"] if e["name"] == "PARLEY__WATCH__EXPECT")
-    assert "expert_sre" in json.loads(expected)
 
 
 def test_the_gateway_is_shown_its_own_key_and_those_of_who_may(made: Mapping[str, Any]) -> None:
@@ -237,27 +202,6 @@ def test_rules_and_dashboards_are_the_committed_ones(made: Mapping[str, Any]) ->
 )
 def test_values_that_cannot_work_are_refused_by_name(values: dict[str, Any], said: str, tmp_path: Path) -> None:
     assert said in refused(tmp_path, values)
-
-
-def test_an_upgrade_replaces_moderators_first(tmp_path: Path) -> None:
-    """And copies of them are put on different nodes where there are some."""
-    file = tmp_path / "values.yaml"
-    file.write_text(yaml.safe_dump({"image": {"tag": "1"}, "moderators": {"tag": "2"}}))
-    made = {"values.yaml": render(file)["values.yaml"]}
-    moderators = pod(of(made, "values", "StatefulSet")["parley-moderator"])
-    assert moderators["containers"][0]["image"] == "parley:2"
-    (spread,) = moderators["topologySpreadConstraints"]
-    assert spread["labelSelector"]["matchLabels"]["app.kubernetes.io/component"] == "moderator"
-    others = [*of(made, "values", "Deployment").values()]
-    assert {pod(other)["containers"][0]["image"] for other in others} == {"parley:1"}
-
-
-def test_a_name_that_leaves_no_room_for_labels_is_refused() -> None:
-    code = "from pathlib import Path; from tests.deploy.render import rendered; "
-    code += f"rendered(Path({str(CHART)!r}), {{}}, 'n' * %d)"
-    for length, status in ((42, 0), (43, 1)):
-        done = subprocess.run([str(HELM), "-c", code % length], cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == status and ("at most 42" in done.stderr) == bool(status), done.stderr
 
 
 def test_a_command_on_the_keys_is_a_job_of_its_own_and_a_restore_sends_moderators_away(tmp_path: Path) -> None:

@@ -173,14 +173,3 @@ def test_a_refusal_of_the_api_ends_it_and_names_no_key(api: Api, tmp_path: Path)
     with pytest.raises(AssertionError, match="POST of the secret: the API server says 403") as error:
         run(api, tmp_path)
     assert "seed" not in str(error.value)
-
-
-def test_a_configuration_that_no_secret_can_hold_is_refused_in_words(api: Api, tmp_path: Path) -> None:
-    """Before anything is stored. What fits is stored without blanks, which is half of it."""
-    with pytest.raises(AssertionError, match=r"secret parley-nats-config: 1,.* bytes, and Kubernetes takes 1,048,576"):
-        clients = (f"--client=client-{n}" for n in range(40))
-        run(api, tmp_path, "--panel=16", "--debaters=8", "--team=8", "--audience=30", *clients)
-    assert api.secrets == {}
-    run(api, tmp_path)
-    (stored,) = files(api, "parley-nats-config").values()
-    assert b"\n" not in stored and len(json.dumps(json.loads(stored), indent=2)) > 1.5 * len(stored)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import subprocess
 import sys
 import urllib.request
 from pathlib import Path
@@ -15,11 +14,11 @@ from parley.bus.embedded import EmbeddedServer
 from parley.schemas.presence import AskWorkers, Workers
 from parley.schemas.result import Result
 from parley.schemas.wire import decode, encode
+from parley_research.embedded_cluster import free_ports
 from tests.support.engine import Engine, engine, until
 from tests.support.model import read_journal
 
 ROOT = Path(__file__).parents[2]
-COPIES = 3
 SESSIONS = 12
 ROOM = 2
 
@@ -53,24 +52,16 @@ def lag(figures: Any, queue: str) -> int:
 class Monitored(Engine):
     """An engine whose server shows its figures."""
 
-    def __init__(self, folder: Path, monitor: int) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.server = EmbeddedServer(
-            folder, self.users, publics(self.credentials), extra={"http": f"127.0.0.1:{monitor}"}
-        )
-        self.monitor = f"http://127.0.0.1:{monitor}"
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        return int(held.getsockname()[1])
+        (port,) = free_ports(1)
+        where = f"127.0.0.1:{port}"
+        self.server = EmbeddedServer(folder, self.users, publics(self.credentials), extra={"http": where})
+        self.monitor = f"http://{where}"
 
 
 async def test_a_named_queue_has_a_consumer_before_a_worker_comes(tmp_path: Path) -> None:
-    async with Monitored(tmp_path, free_port()) as stack:
+    async with Monitored(tmp_path) as stack:
         await stack.moderator(queues=["analyst"])
         figures = await jsz(stack.monitor)
         assert lag(figures, "analyst") == 0
@@ -79,7 +70,7 @@ async def test_a_named_queue_has_a_consumer_before_a_worker_comes(tmp_path: Path
 
 async def test_the_lag_of_a_busy_queue_is_more_than_its_copies_take(tmp_path: Path) -> None:
     """So a scaler adds copies for as long as turns wait, though most of them wait at the moderators."""
-    async with Monitored(tmp_path, free_port()) as stack:
+    async with Monitored(tmp_path) as stack:
         await stack.moderator(turns_per_message=1)
         gate = {"latency_s": 60.0}
         for queue in stack.queues:
@@ -99,7 +90,7 @@ async def heard_of(stack: Engine, room: int) -> None:
         ask = await stack.owner.request(subjects.own("workers", "owner", ""), encode(AskWorkers()), 5.0)
         return sum(w.room for w in decode(ask.data, Workers).workers if w.queue == "panelist_1") == room
 
-    await until(there)
+    await until(there, 20.0)
 
 
 async def lags(stack: Monitored, wanted: int) -> None:
@@ -109,59 +100,30 @@ async def lags(stack: Monitored, wanted: int) -> None:
     await until(there)
 
 
-async def test_copies_that_are_taken_away_finish_or_give_back(tmp_path: Path) -> None:
-    """A scaler ends copies at will: no session fails, and none waits for a deadline."""
-    async with engine(tmp_path) as stack:
-        await stack.moderator()
-        await stack.workers({"latency_s": 0.05})
-        copies = [await stack.worker("panelist_2", {"latency_s": 0.05}, drain_s=0.02) for _ in range(COPIES)]
-        for n in range(SESSIONS):
-            assert (await stack.open(f"s{n}", turn_timeout_s=60)).fate == "taken"
-        for copy in copies:
-            await copy.__aexit__()  # as at SIGTERM: it takes no more, and hands back what it cannot finish
-        for n in range(SESSIONS):
-            result = decode((await stack.closed(f"s{n}", 30.0)).body, Result)
-            assert result.status == "finished" and result.stop.reason == "threshold"
-            assert result.usage.turns == 10, "no turn was missed"
-
-
-def _agent(folder: Path, url: str, *options: str) -> "subprocess.Popen[bytes]":
-    """`parley agent slow.yaml` as a process of its own."""
-    command = [sys.executable, "-m", "parley", "agent", "slow.yaml", "--nats", url, "--creds", "panelist_1.json"]
-    return subprocess.Popen(
-        [*command, *options], cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdin=subprocess.DEVNULL
-    )
-
-
 async def test_a_service_goes_on_with_its_turn_for_as_long_as_it_is_told(tmp_path: Path) -> None:
     """`parley agent --drain`: SIGTERM ends one whose turn takes longer than that, and the turn goes to another copy."""
     journal = tmp_path / "journal"
-    spec = {"queue": "panelist_1", "roles": ["panelist"], "model": "tests.support.model:make"}
+    spec = {"queue": "panelist_1", "roles": ["panelist"], "model": "tests.support.model:make", "room": ROOM}
     (tmp_path / "slow.yaml").write_text(json.dumps({**spec, "options": {"latency_s": 60, "journal": str(journal)}}))
     async with engine(tmp_path / "bus") as stack:
         await stack.moderator()
         for queue in set(stack.queues) - {"panelist_1"}:
             await stack.worker(queue)
         stack.credentials["panelist_1"].save(tmp_path / "panelist_1.json")
-        process = _agent(tmp_path, stack.server.url, "--drain", "0.2")
+        command = [sys.executable, "-m", "parley", "agent", "slow.yaml", "--nats", stack.server.url, "--drain", "0.2"]
+        process = await asyncio.create_subprocess_exec(
+            *command, "--creds", "panelist_1.json", cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        )
         try:
-
-            async def heard() -> bool:
-                workers = await stack.ask("parley.own.workers.owner.=", AskWorkers(), Workers)
-                return {w.queue for w in workers.workers} >= set(stack.queues)
-
-            await until(heard, 20.0)
+            await heard_of(stack, ROOM)
             assert (await stack.open("s", turn_timeout_s=60)).fate == "taken"
-
-            async def begun() -> bool:
-                return bool(read_journal(journal))
-
-            await until(begun)
+            await until(lambda: read_journal(journal))
             process.terminate()
-            await asyncio.to_thread(process.wait, 12)  # without the option it would go on for 20 s
+            await asyncio.wait_for(process.wait(), 12)  # without the option it would go on for 20 s
         finally:
-            process.kill()
-            process.wait()
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
         await stack.worker("panelist_1")
         result = decode((await stack.closed("s", 30.0)).body, Result)
         assert result.status == "finished" and result.usage.turns == 10

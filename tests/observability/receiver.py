@@ -47,12 +47,6 @@ class Receiver:
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}"
 
-    def spans(self, count: int, timeout_s: float = 10.0) -> dict[tuple[str, str], Span]:
-        """(service, name) -> span, once `count` have come."""
-        with self._changed:
-            assert self._changed.wait_for(lambda: len(self._spans) >= count, timeout_s), self._spans
-            return {(service, span.name): span for service, span in self._spans}
-
     def until(self, done: Callable[[list[tuple[str, Span]]], bool], timeout_s: float = 20.0) -> list[tuple[str, Span]]:
         """(service, span) of all that came, once they satisfy `done`."""
         with self._changed:

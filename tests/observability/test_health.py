@@ -96,9 +96,3 @@ async def test_it_listens_on_this_machine_only_and_stops() -> None:
     writer.close()
     with pytest.raises(OSError):
         await asyncio.open_connection("127.0.0.1", port)
-
-
-async def test_a_port_that_is_taken_is_an_error() -> None:
-    async with HealthServer(CollectorRegistry(), lambda: None) as server:
-        with pytest.raises(OSError):
-            await HealthServer(CollectorRegistry(), lambda: None, port=server.port).__aenter__()

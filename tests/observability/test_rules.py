@@ -12,7 +12,6 @@ import pytest
 from deploy.monitoring.__main__ import files
 from deploy.monitoring.alerts import ALERTS, Alert
 from deploy.monitoring.boards import outcomes
-from deploy.monitoring.page import general, runbooks
 from deploy.monitoring.rules import RUNBOOK, groups, hurried, render
 from deploy.monitoring.slos import SLOS, Slo
 
@@ -173,22 +172,6 @@ def test_refusals_and_synthetic_questions_count_as_questions(tmp_path: Path) -> 
 
 
 @needs_promtool
-def test_an_expected_queue_needs_a_worker_though_nothing_of_it_is_scraped(tmp_path: Path) -> None:
-    alert = next(a for a in ALERTS if a.name == "ParleyQueueWithoutWorker")
-    moderator = ("parley_moderator{state='ready'}", "1x20")
-    must = [("parley_queue_expected{queue='sre'}", "1x20"), moderator]
-    there = ("parley_queue_workers{queue='sre'}", "1x20")
-    _judged(tmp_path, alert, (must, 1), ([*must, there], 0), (must[:1], 0))
-
-
-@needs_promtool
-def test_copies_of_the_exporter_do_not_add_up(tmp_path: Path) -> None:
-    slo = next(s for s in SLOS if s.name == "overrides")
-    history = [*_history(slo, 0.2, 5, 60, "a"), *_history(slo, 0.2, 5, 60, "b")]
-    judged(tmp_path, (history, "60m", [_is("sum(parley:tasks_ended_total:max)", 300)]), about="parley:overrides:")
-
-
-@needs_promtool
 def test_a_restart_of_the_exporter_is_no_event(tmp_path: Path) -> None:
     """It comes back with the totals that it had, under another address: nothing is counted anew, and nothing lost."""
     history = [
@@ -308,85 +291,3 @@ def test_an_alert_is_on_and_off_where_it_should_be(alert: Alert, tmp_path: Path)
     assert quiet != series
     without = 1 if alert.name in ("ParleyOutcomesMissing", "ParleyModeratorsGone") else 0
     _judged(tmp_path, alert, (series, 1), (quiet, 0), ([("something_else", "1x30")], without))
-
-
-@needs_promtool
-@pytest.mark.parametrize(("more", "who"), [({"service": "panelist_2"}, "panelist_2 at a"), ({}, "a")])
-def test_what_is_down_is_named_by_its_service_where_the_scrape_says_it(
-    more: dict[str, str], who: str, tmp_path: Path
-) -> None:
-    series = "".join(f",{name}='{value}'" for name, value in more.items())
-    notes = next(a for a in groups(outcomes())["parley-alerts"] if a["alert"] == "ParleyServiceDown")["annotations"]
-    assert isinstance(notes, dict)
-    fired = {
-        "exp_labels": {"severity": "page", "depth": "3", "job": "parley", "instance": "a", **more},
-        "exp_annotations": {**notes, "summary": f"{who} does not answer Prometheus."},
-    }
-    told = {"alertname": "ParleyServiceDown", "exp_alerts": [fired]}
-    judged(tmp_path, ([(f"up{{job='parley',instance='a'{series}}}", "0x20")], "15m", [told]))
-
-
-def test_a_runbook_names_what_the_alert_fills_in() -> None:
-    """A label's name in capitals, so that nobody reads it as a word of the sentence."""
-    page = runbooks()
-    assert "{{" not in page and "$" not in page
-    assert "No worker of the queue QUEUE is alive, and turns wait there or it is expected." in page
-    assert "N % of the calls of the model MODEL fail." in page
-    assert general("{{ $value | humanizeDuration }} on {{ $labels.door }}, {{ $value }}.") == "N seconds on DOOR, N."
-
-
-DAY = """
-up{job='parley',instance='a',service='critic'}                    1x1440
-parley_nats_up                                                    1x1440
-parley_nats_stores                                                1x1440
-parley_bus_unstored_seconds{instance='a'}                         0x1440
-parley_bus_connected{instance='a'}                                1x1440
-parley_bus_denied_total                                           0x720 9000x720
-parley_outcomes_position                                          0+9x1440
-parley_outcomes_lag                                               0x700 90x20 0x720
-parley_logs_damaged                                               0x1440
-parley_breaker_degraded                                           0x1440
-parley_moderator{state='ready',instance='m1'}                     1x600 _x3 1x837
-parley_moderator{state='ready',instance='m2'}                     1x1440
-parley_queue_workers{queue='critic'}                              2x1440
-parley_queue_expected{queue='critic'}                             1x1440
-parley_queue_models{queue='critic'}                               1x300 2x5 1x1135
-parley_queue_pending{queue='critic'}                              0 3 1 0 7 0x1435
-parley_queue_unacknowledged{queue='critic'}                       2x1440
-parley_queue_oldest_seconds{queue='critic'}                       3x1440
-parley_items_waited_share                                         0 0.2 0x500 0.2 0x938
-parley_sessions_closed_total{protocol='critic',status='finished'} 0+1x1440
-parley_sessions_closed_total{protocol='critic',status='failed'}   0x499 1x499 2x442
-parley_asked_total{outcome='answered'}                            0+1x1440
-parley_asked_total{outcome='failed'}                              0x200 1x1240
-parley_sessions_refused_total{protocol='critic',reason='input'}   0+0.2x1440
-parley_sessions_refused_total{protocol='critic',reason='worker'}  0x720 1x720
-parley_openings_total{owner='client'}                             0+1x1440
-parley_aside_total{kind='undecodable'}                            0x720 5x720
-parley_model_calls_total{model='m'}                               0+9x1440
-parley_model_errors_total{model='m',kind='deadline'}              0+0.1x1440
-parley_model_retries_total{model='m'}                             0+0.3x1440
-parley_turns_total{role='critic',outcome='accepted'}              0+9x1440
-parley_turns_total{role='critic',outcome='missed'}                0+0.02x1440
-parley_turn_overhead_seconds_count                                0+9x1440
-parley_turn_overhead_seconds_bucket{le='0.25'}                    0+8.99x1440
-parley_submissions_total{verdict='accepted'}                      0+20x1440
-parley_submissions_total{verdict='busy'}                          0x1440
-parley_store_used_bytes                                           10+0.01x1440
-parley_store_limit_bytes                                          100x1440
-parley_late_calls_total                                           0x700 2x740
-parley_gateway_requests_total{door='web',status='200'}            0+60x1440
-parley_gateway_requests_total{door='web',status='401'}            0+1x1440
-"""
-"""A healthy day, a value a minute: a session each minute, of which one in 500 fails; a moderator that starts anew;
-somebody's mistakes; a few questions to people; a `bus check` at noon, which the broker refuses 9,000 times."""
-
-
-@needs_promtool
-@pytest.mark.nightly
-@pytest.mark.timeout(900)
-def test_a_healthy_day_with_a_bus_check_in_it_is_silent(tmp_path: Path) -> None:
-    told = {"expr": 'count_over_time(ALERTS{alertstate="firing"}[24h])', "exp_samples": []}
-    watched = _is("count(max by (queue) (parley_queue_workers) > 0)", 1)
-    series = [(name, values) for name, values in (line.split(maxsplit=1) for line in DAY.split("\n") if line)]
-    judged(tmp_path, (series, "1440m", [told, watched]))

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -60,7 +59,7 @@ def test_a_span_crosses_two_processes() -> None:
     with Receiver() as receiver:
         sent = json.loads(run(SENDER, endpoint=receiver.url))
         run(TAKER, json.dumps(sent["headers"]), endpoint=receiver.url)
-        spans = receiver.spans(4)
+        spans = {(service, s.name): s for service, s in receiver.until(lambda found: len(found) == 4)}
     root, taken = spans["sender", "parley open"], spans["sender", "process in"]
     process, step = spans["taker", "process work.*"], spans["taker", "step"]
     assert {s.trace_id for s in (root, taken, process, step)} == {root.trace_id}
@@ -104,14 +103,6 @@ def test_a_session_is_traced_as_its_asker_decided_or_so_many_a_minute() -> None:
     told = json.loads(run(DECIDED, endpoint="http://127.0.0.1:9"))
     assert told[:4] == [True] * 4
     assert told[4:] == [True] * (tracing.A_MINUTE - 2) + [False] * (32 - tracing.A_MINUTE)
-
-
-@pytest.mark.parametrize("sampler, traced", [("always_on", True), ("always_off", False)])
-def test_the_usual_variable_decides_instead(sampler: str, traced: bool) -> None:
-    code = f"import os; os.environ['OTEL_TRACES_SAMPLER'] = {sampler!r}\n" + DECIDED
-    told = json.loads(run(code, endpoint="http://127.0.0.1:9"))
-    assert told[1:3] == [True, True], "an asker's decision stands"
-    assert told[3:] == [traced] * 31
 
 
 SAID = """
@@ -185,28 +176,3 @@ def test_without_an_endpoint_nothing_is_written_and_nothing_slow_imported() -> N
     assert json.loads(first)["headers"] == {}
     assert "trace_id" not in json.loads(first)["line"]
     assert second == "[]"
-
-
-def test_a_receiver_that_is_not_there_delays_no_exit_for_long() -> None:
-    start = time.monotonic()
-    said = run(SENDER, endpoint="http://127.0.0.1:9", complains=True)
-    assert "traceparent" in json.loads(said)["headers"]
-    assert time.monotonic() - start < 20
-
-
-def test_no_sdk_costs_next_to_nothing() -> None:
-    assert not tracing.is_enabled(), "this process must have no SDK"
-    headers: dict[str, str] = {}
-
-    def microseconds() -> float:
-        start = time.perf_counter()
-        for _ in range(1_000):
-            tracing.inject(headers)
-        return (time.perf_counter() - start) * 1e3
-
-    assert min(microseconds() for _ in range(20)) < 2
-    with tracing.asking("parley open", "s") as asked, tracing.process("t", "t", headers=headers), tracing.span("x"):
-        assert tracing.ids() is None
-    assert asked == {}
-    assert tracing.begin("s", headers) == ""
-    assert headers == {}

@@ -49,11 +49,6 @@ AROUND: list[Callable[[str], str]] = [
 ]  # fmt: skip
 
 
-def test_there_are_sixty_of_each() -> None:
-    assert len(APART) >= 60
-    assert len(MEET) >= 60
-
-
 @pytest.mark.parametrize(("one", "other"), APART)
 def test_apart_whatever_surrounds_them(one: str, other: str) -> None:
     for left, right in itertools.product(AROUND, AROUND):

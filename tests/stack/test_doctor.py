@@ -63,30 +63,6 @@ async def test_a_server_that_froze_just_now_is_named(cluster: Cluster) -> None:
 
 
 @pytest.mark.slow
-async def test_without_a_majority_it_says_what_it_does_not_know(cluster: Cluster) -> None:
-    with _frozen(cluster, 1, 2):
-        report = await _report(cluster)
-    assert report.bus.status == "missing" and "1 of 3 servers" in report.bus.what and "2 are needed" in report.bus.what
-    assert report.moderators.status == "unknown" and report.moderators.what.startswith("not known, because")
-    assert {role.status for role in report.roles} == {"unknown"}
-    lines = list(screen.report_lines(report))
-    assert not [line for line in lines if "every role is served" in line]
-    (agents,) = (line for line in lines if line.startswith("agents"))
-    assert "not known, because the bus does not serve" in agents
-
-
-@pytest.mark.slow
-async def test_a_server_that_never_met_the_others_is_no_majority(cluster: Cluster) -> None:
-    for server in cluster.nats.servers:
-        server.kill()
-    cluster.nats.servers[0].begin(20.0)
-    report = await _report(cluster)
-    assert report.bus.status == "missing" and "1 of 3 servers of the bus answers, 2 are needed" in report.bus.what
-    assert [(s.status, s.what) for s in report.servers].count(("missing", "nothing listens there")) == 2
-    assert "it reaches no other server" in [s.what for s in report.servers]
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(90)
 async def test_a_command_does_not_wait_for_servers(cluster: Cluster) -> None:
     creds = cluster.nats.folder.parent / "owner.json"

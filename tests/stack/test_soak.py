@@ -1,6 +1,6 @@
 """A stack at work for an hour: its processes' memory and handles, and its disk, come to a level and stay there.
 
-    python -m tests.stack.test_soak MINUTES
+    python -m pytest -s tests/stack/test_soak.py
 
 Sessions of three protocols run one after the other, four at once, and the log keeps them for two minutes, so that it
 has a level to come to. What is measured at the end of the run is compared with the middle of it.
@@ -8,8 +8,6 @@ has a level to come to. What is measured at the end of the run is compared with 
 
 import asyncio
 import statistics
-import sys
-import tempfile
 import time
 from pathlib import Path
 from random import Random
@@ -119,21 +117,5 @@ def test_what_grows_is_found() -> None:
 async def test_an_hour_at_work_leaves_nothing_behind(tmp_path: Path) -> None:
     soak = Soak(tmp_path)
     levels = await soak.run(MINUTES)
+    print(f"{soak.sessions} sessions in {MINUTES:g} minutes", *levels, sep="\n")
     assert soak.sessions > 1_000 and not [found for found in levels if found.grows]
-
-
-def main(minutes: float) -> int:
-    """Run it for so long, and print the levels; exit status 1 where something grows."""
-    with tempfile.TemporaryDirectory(prefix="parley-soak-") as folder:
-        soak = Soak(Path(folder))
-        levels = asyncio.run(soak.run(minutes))
-    print(f"{soak.sessions} sessions in {minutes:g} minutes")
-    for found in levels:
-        unit = 1 if found.what.startswith("handles") else MB
-        shown = " -> ".join(f"{value / unit:,.1f}" for value in found[1:])
-        print(f"{found.what:32} {shown}{'  GROWS' * found.grows}")
-    return int(any(found.grows for found in levels))
-
-
-if __name__ == "__main__":
-    sys.exit(main(float(sys.argv[1])))
