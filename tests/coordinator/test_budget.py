@@ -1,4 +1,5 @@
-"""Budgets: what is reserved, what fits, that no run passes its limit, and how turns get narrower where it is short."""
+"""Budgets: what is reserved, what fits, that no run passes its limit, and how turns get narrower where it is short.
+What a reply used is complete before it is in the log, whoever the worker is."""
 
 from typing import Any
 
@@ -7,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 
+from parley.client.rendering.told import to_api
 from parley.client.show.words import cost_words, usage_words
 from parley.client.turns import Turns
 from parley.coordinator.admission import admit
@@ -17,21 +19,20 @@ from parley.coordinator.budget import (
     booked,
     least,
     reservation,
-    shortfall,
     total,
     widest,
 )
 from parley.coordinator.estimate import estimate
-from parley.coordinator.machine import Illegal, Inadmissible
+from parley.coordinator.machine import Illegal, Inadmissible, counted
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison, Signature, SignBrief
 from parley.schemas.session import Budget, OpenSession, Seat
 from parley.schemas.turn import Caps, Usage
-from parley.schemas.wire import decode, encode
+from parley.schemas.wire import decode, encode, raw
 from tests.protocols.consensus import play as consensus
-from tests.protocols.consensus.play import Play, says, workers
+from tests.protocols.consensus.play import Play, document, says, workers
 from tests.protocols.critic import play as critic
 from tests.protocols.maci import play as maci
 from tests.support.play import SECOND, BasePlay
@@ -81,21 +82,6 @@ def test_a_participant_does_not_decide_over_the_budget_by_what_it_reports() -> N
     play.reply("panelist_2", says("Vilnius"), usage=Usage(input_tokens=900, output_tokens=100, calls=1))
     flagged = {f.seat: f.flags for f in Turns(play.entries).flagged}
     assert flagged == {"panelist_1": ("overstated",), "panelist_2": ()}
-
-
-def test_who_uses_nothing_is_not_stopped_by_a_used_up_budget() -> None:
-    ledger = Ledger().add("s", Usage(input_tokens=500), answered=True)
-    assert shortfall(Budget(tokens=100), ledger, Reservation(), Reservation(0, 1, 0.0)) == ""
-
-
-def test_report() -> None:
-    ledger = Ledger().add("b", Usage(input_tokens=1, output_tokens=2, calls=1, cost_usd=0.5), answered=True)
-    ledger = ledger.add("a", Usage(input_tokens=10, calls=2, estimated=True), answered=False)
-    ledger = ledger.lose(Reservation(7, 1, 0)).lose(Reservation(7, 1, 0))
-    got = ledger.report()
-    assert (got.turns, got.calls, got.input_tokens, got.output_tokens, got.cost_usd) == (1, 3, 11, 2, 0.5)
-    assert (got.unaccounted_turns, got.unaccounted_tokens, got.estimated) == (2, 14, True)
-    assert list(got.by_seat) == ["a", "b"]
 
 
 def test_a_report_tells_what_was_cached_and_what_has_no_price() -> None:
@@ -200,20 +186,6 @@ def test_another_try_needs_another_reservation() -> None:
     assert replay(PROTOCOLS.get, "s1", play.log).session == play.session
 
 
-def test_a_final_turn_is_not_begun_again_beyond_what_is_held_back_for_the_end() -> None:
-    """Three signatures are held back for, and one is asked: it may be tried three times. Then it is missing."""
-    settings = {**CAPS, "round_limit": 1, "least": {"approach": 0.0}}
-    play = Play(settings, there=workers(3, metered=True), budget=Budget(tokens=6 * 500))
-    for seat, answer in zip(play.panel, ("x", "x", "y"), strict=True):
-        play.reply(seat, says(answer), usage=Usage(input_tokens=500, calls=1))
-    for _ in range(2):
-        assert play.turn("panelist_3").ask.final
-        play.lose("panelist_3")
-    play.lose("panelist_3")
-    assert play.session.closed and play.session.ledger.used().tokens + play.session.ledger.lost.tokens == 6 * 500
-    assert [x["stands"] for x in play.result.outcome["signatures"]] == ["said", "said", "none"]
-
-
 USUAL = Usage(input_tokens=1_200, output_tokens=300, calls=1)
 WIDE = Caps(input_tokens=16_000, output_tokens=1_500, calls=2, reasoning_tokens=16_000)
 
@@ -227,19 +199,6 @@ def fits(play: consensus.Play | maci.Play, settings: dict[str, Any], **more: Any
     )  # fmt: skip
     opened = admit(protocol, request, more["there"], 7, "client", reasoning_tokens=16_000, fits=True)
     BasePlay.__init__(play, protocol, opened)
-
-
-def test_60_000_tokens_start_a_round_of_maci() -> None:
-    there = maci.workers(2, ("two", "three", "four"), metered=True)
-    play = maci.Play()
-    fits(
-        play,
-        {"judges": 3, "outcomes": ["a", "b"]},
-        there=there,
-        budget=Budget(tokens=60_000),
-        documents=(maci.document(),),
-    )
-    assert not estimate(PROTOCOLS["maci"], play.session.opened).shortfall
 
 
 def fit_in(tokens: int, *wanted: PlannedTurn) -> list[Caps]:
@@ -292,3 +251,66 @@ def test_an_estimate_says_what_is_likely_and_what_the_caps_come_to() -> None:
     found = estimate(PROTOCOLS["critic"], play.session.opened)
     assert found.likely.tokens * 5 < found.shortest_most.tokens < found.most.tokens
     assert found.likely.calls == found.likely.turns and found.likely == found.likely_most, "two rounds of two"
+
+
+# ---------------------------------------------------------------- what a worker does not tell
+
+
+PRICED: dict[str, Any] = {"metered": True, "usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
+METERED: dict[str, Any] = {"metered": True}
+UNMETERED: dict[str, Any] = {}
+TOKENS = Usage(input_tokens=1_000, output_tokens=100, calls=1)
+COST = (1_000 * 2.0 + 100 * 10.0) / 1e6
+DOCUMENT = document("a.md", "Vilnius is the capital of Lithuania. " * 100)
+SILENT = Usage()
+"""Of a worker that tells nothing."""
+
+
+def played(there: dict[str, Any], usage: Usage, error: str = "") -> tuple[Play, log.Replied]:
+    """The reply of one panelist, as it is appended."""
+    play = Play(there=workers(3, **there), documents=[DOCUMENT])
+    told = log.Replied(turn=play.turn("panelist_1").id, body=raw(says("Vilnius")), usage=usage, error=error)
+    event = counted(play.protocol, play.session, told)
+    assert isinstance(event, log.Replied)
+    play.event(event, event.turn)
+    return play, event
+
+
+@pytest.mark.parametrize(
+    ("there", "told", "tokens", "cost", "marked"),
+    [
+        pytest.param(PRICED, TOKENS, 1_100, COST, "", id="announced prices are multiplied"),
+        pytest.param(PRICED, msgspec.structs.replace(TOKENS, cost_usd=0.002), 1_100, 0.002, "", id="told cost stays"),
+        pytest.param(PRICED, SILENT, ..., ..., "estimated", id="silent, with prices"),
+        pytest.param(METERED, TOKENS, 1_100, 0.0, "unpriced", id="no price is known"),
+        pytest.param(METERED, SILENT, ..., 0.0, "estimated unpriced", id="silent, without prices"),
+        pytest.param(METERED, msgspec.structs.replace(TOKENS, cost_usd=3.0), 1_100, 0.0, "unpriced overstated",
+                     id="money that nobody announced"),
+        pytest.param(METERED, msgspec.structs.replace(TOKENS, unpriced=False), 1_100, 0.0, "", id="known to be free"),
+        pytest.param(METERED, Usage(calls=1, unpriced=False), 0, 0.0, "", id="computed without a call"),
+        pytest.param(UNMETERED, SILENT, 0, 0.0, "", id="no language model"),
+        pytest.param(UNMETERED, TOKENS, 0, 0.0, "unpriced overstated", id="not metered, and tells tokens"),
+    ],
+)  # fmt: skip
+def test_what_a_worker_does_not_tell_is_counted(
+    there: dict[str, Any], told: Usage, tokens: object, cost: object, marked: str
+) -> None:
+    play, event = played(there, told)
+    usage = play.session.ledger.report().by_seat["panelist_1"]
+    booked = usage.input_tokens + usage.output_tokens
+    assert booked > 1_000 if tokens is ... else booked == tokens
+    assert usage.cost_usd > 0.002 if cost is ... else usage.cost_usd == pytest.approx(cost)
+    assert {*event.flags} == {*marked.split()} - {"overstated"}
+    assert usage.calls == (max(1, told.calls) if booked else told.calls)
+    play.cancel()
+    ended = play.result
+    assert ended.usage.estimated is ("estimated" in marked) and bool(ended.usage.unpriced) is ("unpriced" in marked)
+    text = str(to_api(ended))
+    assert ("price unknown" in text or "not known" in text) is ("unpriced" in marked)
+    assert ("0.0000 USD" in text) is ("unpriced" not in marked and not ended.usage.cost_usd)
+    assert ("about " in text) is ("estimated" in marked)
+
+
+def test_a_turn_that_failed_is_not_estimated_and_what_it_used_is_priced() -> None:
+    assert played(PRICED, SILENT, "down")[1].usage == SILENT
+    assert played(PRICED, TOKENS, "down")[1].usage.cost_usd == pytest.approx(COST)

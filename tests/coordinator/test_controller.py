@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.schedulers import stop_rule as stops
-from parley.coordinator.schedulers.controller import Observation, admits, begin, verdict
+from parley.coordinator.schedulers.controller import Observation, verdict
 from parley.coordinator.schedulers.tone import LEVELS, tone
+from parley.coordinator.schedulers.ucb import ACTIONS, LinUcb, Ucb, moved, reward
 from parley.schemas.control import Control, Verdict
 from tests.protocols.maci import naive
-from tests.protocols.maci.rounds import OUTCOMES, U, V, control, play, seen
+from tests.protocols.maci.rounds import U, V, control, play, seen
 
 NEAR = (0.5, 0.3, 0.2)
 
@@ -44,12 +43,6 @@ def test_a_debate_is_as_the_equations_written_out_say(seed: int, m: int, size: i
         assert {name: flat[name] for name in row} == pytest.approx(row, abs=1e-9)
 
 
-def test_mean_crit_is_over_all_arguments_where_it_is_given_and_else_over_the_agents() -> None:
-    assert play(control(), [seen(), seen(crit_mean=0.72)]).rounds[1].crit == 0.72
-    assert play(control(), [seen(), seen()]).rounds[1].crit == pytest.approx(0.75)
-    assert play(control(), [seen(), seen(crit={})]).rounds[1].crit is None
-
-
 def test_the_weighted_variant_is_reported_and_not_controlled_on() -> None:
     rounds = [seen(), seen(crit={"u": 1.0, "v": 0.0})]
     _, one = play(control(), rounds).rounds
@@ -58,32 +51,6 @@ def test_the_weighted_variant_is_reported_and_not_controlled_on() -> None:
     assert set(one.logged) == {
         "weighted_jsd", "mutual_information", "normalised_mutual_information", "kl", "cross_entropy", "w1",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", sorted(PROTOCOLS))
-def test_the_keys_of_a_protocols_state_are_texts(name: str) -> None:
-    """Others cannot be written in a fixed order, so that a session which has one is stuck."""
-    types = list(msgspec.inspect.multi_type_info([PROTOCOLS[name].state, PROTOCOLS[name].settings]))
-    structs = set[type]()
-    while types:
-        found = types.pop()
-        match found:
-            case msgspec.inspect.StructType():
-                if found.cls not in structs:
-                    structs.add(found.cls)
-                    types += [field.type for field in found.fields]
-            case msgspec.inspect.DictType():
-                key = found.key_type
-                texts = getattr(key, "values", ())  # of a Literal
-                assert isinstance(key, msgspec.inspect.StrType) or all(isinstance(v, str) for v in texts or (0,)), found
-                types.append(found.value_type)
-            case msgspec.inspect.UnionType():
-                types += found.types
-            case msgspec.inspect.VarTupleType() | msgspec.inspect.ListType():
-                types.append(found.item_type)
-            case msgspec.inspect.TupleType():
-                types += found.item_types
-    assert len(structs) > 1
 
 
 # ---------------------------------------------------------------- averaging (M.1)
@@ -126,36 +93,10 @@ def test_dispersion_never_rises_under_the_monotone_gate(seed: int, m: int, size:
 # ---------------------------------------------------------------- dials
 
 
-def test_a_gate_that_is_off_lets_everything_pass_and_stays_at_0() -> None:
-    for name, poor in (("q_gate", (-1.0, 0.3)), ("crit_gate", (0.5, 0.0))):
-        config = control(**{name: False})
-        state = play(config, [seen()] * 3)
-        for gates in [(state.tau_q, state.tau_crit), *((r.tau_q or 0.0, r.tau_crit or 0.0) for r in state.rounds[1:])]:
-            assert sorted(gates)[0] == 0.0 and sorted(gates)[1] >= 0.3
-        assert admits(config, play(config, [seen()]), *poor)
-        assert not admits(control(), play(control(), [seen()]), *poor)
-
-
 def stop(config: Control, rounds: list[Observation], short: str = "") -> Verdict:
     found = verdict(config, play(config, rounds), short)
     assert found is not None
     return found
-
-
-def goes_on(config: Control, rounds: list[Observation]) -> bool:
-    return verdict(config, play(config, rounds)) is None
-
-
-def test_each_round_of_a_stalemate_is_held_against_its_own_gate() -> None:
-    """The gate is 0.3, 0.4, 0.5 in rounds 1 to 3: 0.35 passes the first. The certificate says that it climbed."""
-    middling = seen(crit={"u": 0.35, "v": 0.35}, q=0.0)
-    assert goes_on(control(), [seen(), *[middling] * 3])
-    found = stop(control(), [seen(), *[middling] * 4])
-    assert found.reason == "stalemate"
-    assert found.certificate["gates_first"] == {"tau_q": 0.5, "tau_crit": 0.3}
-    assert found.certificate["gates"] == pytest.approx({"tau_q": 0.8, "tau_crit": 0.6})
-    blind = stops.verdict(control(), [begin(control(), OUTCOMES, seen()).rounds[0]], short="too dear")
-    assert blind is not None and blind.certificate["gates_first"] == {"tau_q": None, "tau_crit": None}
 
 
 @pytest.mark.parametrize("kind", ["relative", "absolute"])
@@ -194,11 +135,8 @@ def test_a_certificate_can_be_computed_again_from_the_history_that_it_carries(ki
 
 @pytest.mark.parametrize(
     "cl, level",
-    [
-        (1.0, 0.9), (0.9, 0.9), (0.8, 0.9), (0.79, 0.7), (0.7, 0.7), (0.9 - 0.2, 0.7), (0.6, 0.7), (0.59, 0.5),
-        (0.4, 0.5), (0.39, 0.3), (0.2, 0.3), (0.7 - 0.5, 0.3), (0.19, 0.1), (0.0, 0.1),
-    ],
-)  # fmt: skip
+    [(1.0, 0.9), (0.8, 0.9), (0.79, 0.7), (0.6, 0.7), (0.59, 0.5), (0.7 - 0.5, 0.3), (0.19, 0.1), (0.0, 0.1)],
+)
 def test_the_nearest_of_the_five_levels_speaks_and_half_way_the_upper(cl: float, level: float) -> None:
     assert tone(cl) == LEVELS[level]
 
@@ -207,3 +145,92 @@ def test_the_nearest_of_the_five_levels_speaks_and_half_way_the_upper(cl: float,
 def test_what_is_no_level_is_refused(cl: float) -> None:
     with pytest.raises(ValueError, match="allowed is 0 to 1"):
         tone(cl)
+
+
+# ---------------------------------------------------------------- the learned schedule (Algorithm 2, L.5)
+
+
+def test_an_action_moves_alpha_and_gamma_by_the_step_within_0_and_1() -> None:
+    assert moved(0.2, 0.1, ACTIONS.index((1, -1)), 0.2) == pytest.approx((0.4, 0.0))
+    assert moved(0.9, 0.9, ACTIONS.index((1, 1)), 0.2) == (1.0, 1.0)
+
+
+def test_ucb_takes_the_largest_mean_plus_spread() -> None:
+    """t = 8: spreads sqrt(2 ln 8 / n) are 2.04, 1.02 and 2.04."""
+    means, counts = (0.2, 0.9, 0.1), (1, 4, 0)
+    indices = [m + math.sqrt(2 * math.log(6) / max(1, n)) for m, n in zip(means, counts, strict=True)]
+    known = Ucb(means=means, counts=counts)
+    assert known.choose([0, 1, 2]) == indices.index(max(indices)) == 0
+    assert known.choose([1, 2]) == 2
+    assert Ucb(means=(0.0, 0.9, 0.0), counts=(4, 4, 4)).choose([0, 1, 2]) == 1
+
+
+def test_ucb_keeps_the_mean_reward_of_each_action() -> None:
+    known = Ucb().learn(3, 0.5).learn(3, 0.1).learn(4, 1.0)
+    assert known.means[3:5] == pytest.approx((0.3, 1.0))
+    assert known.counts == (0, 0, 0, 2, 1, 0, 0, 0, 0, 0)
+
+
+def test_the_reward_is_gain_and_fall_of_dispersion_less_the_cost_clipped() -> None:
+    def worth(gain: tuple[float, float], spread: tuple[float, float], cost: float) -> float:
+        return reward(gain, spread, cost, w1=0.5, w2=0.5, cost_weight=0.1)
+
+    assert worth((0.1, 0.3), (0.8, 0.4), 0.5) == pytest.approx(0.5 * 0.2 + 0.5 * 0.4 - 0.05)
+    assert worth((0.3, 0.1), (0.4, 0.8), 0.0) == 0.0
+    assert worth((0.0, 0.0), (0.0, 0.0), 1.0) == 0.0
+    assert worth((0.0, 1.0), (3.0, 0.0), 0.0) == 1.0
+
+
+def test_linucbs_inverse_is_that_of_the_sum_of_outer_products() -> None:
+    dice = np.random.default_rng(5)
+    known, a, b = LinUcb(), np.eye(4), np.zeros(4)
+    for _ in range(30):
+        x = dice.normal(size=4)
+        known = known.learn(2, 0.5, tuple(x.tolist()))
+        a += np.outer(x, x)
+        b += 0.5 * x
+    assert np.array(known.inverse[2]).reshape(4, 4) == pytest.approx(np.linalg.inv(a), abs=1e-9)
+    assert known.earned[2] == pytest.approx(b.tolist())
+    x = dice.normal(size=4)
+    index = float(np.linalg.inv(a) @ b @ x) + math.sqrt(float(x @ np.linalg.inv(a) @ x))
+    rival = float(np.linalg.norm(x))
+    assert known.choose([1, 2], tuple(x.tolist())) == (2 if index > rival else 1)
+
+
+def test_the_learned_schedule_chooses_after_each_round_and_is_rewarded_after_the_next() -> None:
+    config = control(schedule="learned", cl=0.8)
+    rounds = [
+        seen((0.6, 0.3, 0.1), (0.1, 0.2, 0.7), tokens=1_000),
+        seen((0.6, 0.3, 0.1), (0.2, 0.2, 0.6), tokens=2_000),
+        seen((0.7, 0.2, 0.1), (0.6, 0.2, 0.2), tokens=4_000),
+    ]
+    first = play(config, rounds[:2]).learned
+    assert first is not None and isinstance(first.policy, Ucb)
+    assert (first.action, first.alpha, first.gamma, sum(first.policy.counts)) == (0, 0.2, 0.1, 0)
+    state = play(config, rounds, ordered=True)  # so that dispersion, which is rewarded, is not the disagreement
+    assert state.learned is not None and isinstance(state.learned.policy, Ucb)
+    zero, one, two = state.rounds
+    assert one.information_gain is not None and two.information_gain is not None
+    c_max = 3_800  # 95th percentile of 1,000, 2,000, 4,000
+    earned = (
+        0.5 * max(0, two.information_gain - one.information_gain)
+        + 0.5 * (one.dispersion - two.dispersion)
+        - 0.1 * 4_000 / c_max
+    )
+    assert earned > 0
+    assert state.learned.policy.means[0] == pytest.approx(earned)
+    assert state.learned.policy.counts[0] == 1
+    assert (two.alpha, two.gamma) == (state.learned.alpha, state.learned.gamma)
+    assert zero.alpha is None
+    given = play(control(schedule="learned", cl=0.8, c_max=8_000.0), rounds, ordered=True).learned
+    assert given is not None and isinstance(given.policy, Ucb)
+    assert given.policy.means[0] == pytest.approx(earned + 0.1 * 4_000 / c_max - 0.1 * 4_000 / 8_000)
+
+
+def test_with_too_little_left_nothing_is_chosen_and_nothing_moves() -> None:
+    config = control(schedule="learned")
+    state = play(config, [seen(tokens=500), seen(tokens=900, tokens_left=899.0)])
+    assert state.learned is not None
+    assert (state.learned.action, state.learned.alpha, state.learned.gamma) == (None, 0.2, 0.1)
+    enough = play(config, [seen(tokens=500), seen(tokens=900, tokens_left=900.0)])
+    assert enough.learned is not None and enough.learned.action == 0

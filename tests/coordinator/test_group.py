@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from parley.bus.storage.packs import pack, unpack
 from parley.coordinator import briefing
 from parley.coordinator.machine import Cell, Illegal, Protocol, Session, begin, counted, digest, record
-from parley.coordinator.sessions.group import MOST, MOST_BYTES, PendingSubmission, Receipt, cut, fold
+from parley.coordinator.sessions.group import MOST, MOST_BYTES, PendingSubmission, cut, fold
 from parley.schemas import log
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode, raw
@@ -130,7 +130,9 @@ def test_what_is_taken_together_comes_to_what_comes_of_it_one_by_one(protocol: s
     assert together.session.posts == alone.session.posts
 
 
-def test_a_protocol_that_fails_ends_the_session_and_the_others_are_told_that_it_is_closed() -> None:
+@pytest.mark.parametrize("leaks", [False, True], ids=["its code", "what it would show"])
+def test_a_protocol_that_fails_ends_the_session_and_the_others_are_told_that_it_is_closed(leaks: bool) -> None:
+    """Of a machine that would show a seat what it may not read, nothing is stored but that it ended."""
     play = Play({"attempts": 1})
     turns = {t.ask.seat: t.id for t in play.session.turns.values()}
     phase = play.session.inner.phase
@@ -138,7 +140,7 @@ def test_a_protocol_that_fails_ends_the_session_and_the_others_are_told_that_it_
     answered = next(event for event in cells if event.__name__ == "Answered")
 
     def breaks(s: Any, e: Any, v: Any) -> Any:
-        if e.seat == "panelist_2":
+        if e.seat == "panelist_2" and not leaks:
             raise ZeroDivisionError("broken here")
         return cells[answered].handler(s, e, v)
 
@@ -148,11 +150,33 @@ def test_a_protocol_that_fails_ends_the_session_and_the_others_are_told_that_it_
         waiting(log.Replied(turn=turn, body=raw(says("a")), usage=Usage(calls=1)), f"turn:{turn}")
         for turn in turns.values()
     ]
-    found = fold(protocol, play.session, play.entries[-1].digest, {}, group, play.now_ns + SECOND, build)
+
+    def shows(session: Session, entry: log.Entry) -> list[briefing.Sending]:
+        if leaks and entry.cause == f"turn:{turns['panelist_2']}" and isinstance(entry.event, log.Replied):
+            raise briefing.Leak("panelist_3", "team_con", 0)
+        return build(session, entry)
+
+    found = fold(protocol, play.session, play.entries[-1].digest, {}, group, play.now_ns + SECOND, shows)
     assert [type(step.entry.event) for _, step in found.taken] == [log.Replied, log.Faulted]
     assert [w.cause for w, _ in found.taken][1] == f"turn:{turns['panelist_2']}"
     assert [why for _, why in found.dropped] == ["the session is closed"] and not found.failed
     assert found.session.closed and found.session.stopped and found.session.stopped.reason == "protocol_fault"
+
+
+def test_a_seat_has_one_boundary_in_every_turn_and_copy_and_other_seats_another() -> None:
+    play = Play()
+
+    def boundaries(lane: str = "m") -> dict[str, str]:
+        sent = briefing.build(
+            play.session, play.entries[-1].n, play.entries[-1].commands, key=KEY, lane=lane, decided_ns=1
+        )
+        return {turn.seat: turn.boundary for sending in sent for turn in sending.work.turns}
+
+    first = boundaries()
+    assert boundaries("another") == first and len(set(first.values())) == 3
+    play.answers("A", "B", "C")
+    play.score(40.0, "the answer")
+    assert boundaries() == first
 
 
 def test_an_append_has_a_most() -> None:
@@ -165,11 +189,3 @@ def test_an_append_has_a_most() -> None:
     large = [waiting(log.Spoke(author="a", channel="c", window="w", kind="k", body=body), str(n)) for n in range(3)]
     assert [len(part) for part in cut(large)] == [1, 2]
     assert [len(part) for part in cut(large[:1])] == [1, 0]
-
-
-def test_what_became_of_a_submission_is_said_once() -> None:
-    said: list[object] = []
-    w = PendingSubmission("x", log.Cancelled(author="a"), said.append)
-    w.settle(Receipt(True, 1))
-    w.settle(Receipt(False))
-    assert said == [Receipt(True, 1)]

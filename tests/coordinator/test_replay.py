@@ -128,17 +128,3 @@ def test_a_lower_threshold_counts_the_recorded_signatures_anew() -> None:
     assert (got.result.outcome["answer"], got.result.outcome["agree"]) == ("Vilnius", 2)
     assert [x["stands"] for x in got.result.outcome["signatures"]] == ["said", "signed", "neither"]
     assert got.how.endswith("this run ends here, and its result is complete")
-
-
-def test_a_higher_threshold_is_not_met_by_the_recorded_signatures() -> None:
-    play = signed_by_two(60)
-    assert play.stop["reason"] == "threshold"
-    got = what_if(PROTOCOLS.get, "s1", play.log, {"threshold": 90})
-    assert "recorded run stops: threshold" in got.how and "this one asks round 1 (conclude)" in got.how
-    assert (got.stop, got.result) == (None, None)
-
-
-def test_a_round_limit_is_told_to_the_seats_so_another_one_asks_otherwise() -> None:
-    got = what(round_limit=9)
-    assert (got.n, got.recorded, got.stop) == (0, ("asks round 1 (answer)",), None)
-    assert "do not show or say the same" in got.how

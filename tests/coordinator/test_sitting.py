@@ -149,20 +149,9 @@ def test_a_person_is_waited_for_a_day_and_no_longer_than_the_session_has() -> No
 START_OF_THE_DAY = Play().now_ns + 86_400 * SECOND
 
 
-def test_a_reply_that_is_not_taken_comes_back_to_the_person() -> None:
-    play = second_round()
-    (again,) = asked(play.reply("panelist_1", None, error="a fault"))
-    assert (again.queue, again.attempt, again.error) == (HUMAN, 2, "a fault")
-    assert again.deadline_ns == play.now_ns + 30 * SECOND
-
-
-def test_there_must_be_such_a_seat_and_the_session_be_open() -> None:
-    play = Play()
+def test_there_must_be_such_a_seat() -> None:
     with pytest.raises(Illegal, match="there is no seat panelist_9; seats are panelist_1, panelist_2, panelist_3"):
-        play.event(sat("panelist_9"))
-    play.cancel()
-    with pytest.raises(Illegal, match="the session is closed"):
-        play.event(sat())
+        Play().event(sat("panelist_9"))
 
 
 def test_a_persons_turn_reserves_nothing_and_is_never_lost() -> None:
@@ -224,25 +213,3 @@ def test_nobody_is_seated_on_a_persons_queue_by_himself() -> None:
     assert asked_for.seats[0].queue == HUMAN, "unless the request says so"
     with pytest.raises(Inadmissible, match="no worker is alive for role panelist on queue panelist_1_human"):
         admit(CONSENSUS, msgspec.structs.replace(request, seats=seats), workers(3), 7, "client")
-
-
-def signing_with_a_person(then: str, **given: Any) -> Play:
-    """The second round is over: the person at the first seat and the third seat's agent are asked to sign."""
-    play = second_round(then, **given)
-    play.answers(says("It is Vilnius"), says("Vilnius", confidence=0.9), says("Vilnius, for now"))
-    play.compare({"Vilnius": "123"}, near=95)
-    assert play.put.sentence == "Vilnius" and play.put.asked == ("panelist_1", "panelist_3")
-    return play
-
-
-def test_a_persons_turn_to_sign_waits_as_the_seat_does() -> None:
-    play = signing_with_a_person("wait", timeout_s=30.0)
-    mine = play.turn("panelist_1").ask
-    assert (mine.kind, mine.queue) == ("sign", HUMAN) and mine.deadline_ns > START_OF_THE_DAY
-    play.fail("panelist_3")
-    assert play.asked() == [("panelist_1", "sign")] and not play.session.closed
-    play.event(log.TimerFired(), "in:9", after_s=3_600)
-    play.sign("panelist_1")
-    assert play.asked() == [("analyst", "conclude")], "two of three are too few, so that another sentence is asked for"
-    assert [p.seat for p in play.posts("signature")] == ["panelist_1", "panelist_3"]
-    recomputes(play)

@@ -8,11 +8,10 @@ import pytest
 
 from parley.client.records import read_record
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.sessions.spans import is_long, spans
+from parley.coordinator.sessions.spans import spans
 from parley.observability import tracing
 from parley.observability.tracing import FinishedSpan
 from parley.schemas import log
-from parley.schemas.session import Seat
 from parley.schemas.wire import decode
 
 LOGS = Path(__file__).parents[1] / "old_logs" / "1"
@@ -84,17 +83,6 @@ def test_a_session_with_people_is_one_trace_a_round_linked_to_the_opening_and_th
 
 def found_rounds(found: Sequence[FinishedSpan]) -> list[FinishedSpan]:
     return [s for s in found if s.name.startswith("round")]
-
-
-@pytest.mark.parametrize("opened, long", [
-    ({}, False), ({"turn_timeout_s": 3_600.0}, False), ({"turn_timeout_s": 3_601.0}, True),
-    ({"waits": {"a": 5.0}}, True),
-    ({"seats": (Seat(seat="a", role="panelist", queue="a_human"),)}, True),
-])  # fmt: skip
-def test_a_session_is_of_human_length_by_its_opening(opened: dict[str, object], long: bool) -> None:
-    event = entries_of("consensus.jsonl", **opened)[0].event
-    assert isinstance(event, log.Opened)
-    assert is_long(event) is long
 
 
 def test_a_turn_whose_worker_is_gone_is_written_as_failed() -> None:

@@ -42,12 +42,6 @@ def test_nobody_won_and_a_text_names_a_winner() -> None:
     assert contradiction("The debate ended in a draw.", nobody)
 
 
-def test_a_draw_has_no_winner() -> None:
-    draw = CountedResult(sides=COUNT.sides, winner="draw")
-    assert contradiction("The debate ended in a draw.", draw) == ""
-    assert contradiction("Proposition wins.", draw)
-
-
 @pytest.mark.parametrize(
     "text",
     [
