@@ -1,4 +1,5 @@
-"""A process frozen past every time-out and woken believes what it last knew; the log and the open-turn check do not."""
+"""A process frozen past every time-out and woken believes what it last knew; the log and the open-turn check do not.
+And what a death or a freeze at the worst moment may cost: an opening, and a call to a model."""
 
 import asyncio
 import os
@@ -12,7 +13,7 @@ import pytest
 from parley.schemas.session import Seat
 from parley.stack.rows import AgentRow
 from tests.chaos.faults import read_metrics
-from tests.chaos.harness import SEEDS, TURNS, Rig, calm_arrivals, make_stack, shown
+from tests.chaos.harness import CONSENSUS, SEEDS, TURNS, Rig, calm_arrivals, make_stack, shown
 from tests.support import crash
 from tests.support.engine import until
 from tests.support.model import read_journal
@@ -24,6 +25,8 @@ SEATS = (
     Seat(seat="analyst", role="analyst", queue="analyst"),
 )
 CONFLICTS = "parley_append_conflicts_total"
+LOST_S = 2.0
+"""What an opening may lose when the moderator that has it is killed."""
 
 
 def metric(rig: Rig, service: str, series: str) -> float:
@@ -114,3 +117,28 @@ async def test_a_copy_that_slept_with_a_reply_in_hand(tmp_path: Path) -> None:
         assert max(taken) < woken_ns, "the reply in the log is the other's"
         assert found.redelivered_turns >= 1 and found.extra_calls >= 1
         assert rig.lease.pids()[service] == pid, "it is the same process"
+
+
+async def test_an_opening_loses_no_more_than_two_seconds_with_its_moderator(tmp_path: Path) -> None:
+    """Workers have all of `ack_wait`; what has no worker behind it comes again sooner."""
+    stack = make_stack(tmp_path, moderators=2, crash="stepped:1")
+    async with Rig(tmp_path, stack) as rig:
+        began = time.monotonic()
+        await rig.client.open(CONSENSUS.request, "s1")
+        lost_s = time.monotonic() - began
+        assert list(crash.done(rig.crashes)) == ["stepped-1"]
+        print(f"opened after {lost_s:.2f} s")
+        assert lost_s < LOST_S
+
+
+async def test_a_copy_that_froze_before_its_call_looks_again(tmp_path: Path) -> None:
+    """Between its check and its call it sleeps for as long as the other copy takes to answer the turn."""
+    stack = make_stack(tmp_path, copies=2, crash="asking:1:stop", ack_wait_s=1.0)
+    async with Rig(tmp_path, stack) as rig:
+        await rig.play("s1", 0)
+        ((pid, _, session),) = crash.done(rig.crashes).values()
+        assert session == "s1"
+        os.kill(pid, signal.SIGCONT)
+        service = next(name for name, other in rig.lease.pids().items() if other == pid)
+        await until(lambda: turns_ended(rig, service) >= 1, 10.0, "the turn that it slept over is ended")
+        assert [c for c in read_journal(rig.journal) if c.pid == pid] == []

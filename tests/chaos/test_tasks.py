@@ -12,16 +12,14 @@ import pytest
 
 from parley.agents.tools.folder import archive
 from parley.bus import artifacts
-from parley.schemas import log
 from parley.schemas.expert import queue_of
-from parley.schemas.protocols.madp.messages import ClaimsPosted
 from parley.schemas.protocols.madp.work import Work
 from parley.schemas.session import OpenSession
 from parley.schemas.wire import decode
 from parley.stack.rows import AgentRow
 from tests.chaos import tasks
 from tests.chaos.faults import EXPERT, HELPER, MODERATOR, NATS, PANELIST, Faults
-from tests.chaos.harness import Rig, calm_arrivals, make_stack, shown
+from tests.chaos.harness import Rig, make_stack, shown
 from tests.support import crash
 from tests.support.engine import until
 from tests.support.model import Call, read_journal
@@ -51,51 +49,6 @@ async def test_killed_at_random_moments(kinds: tuple[str, ...], tmp_path: Path) 
         if EXPERT not in kinds:
             assert found.disturbed == 0, "no claim is lost with a moderator"
             assert found.turns == 7 * sum(p.turns + p.beneath for p in PLAYS)
-
-
-async def test_a_claim_survives_its_process(tmp_path: Path) -> None:
-    """An expert stands still as the task comes, and is killed while the others' claims are in: the next one hears the
-    task, and claims within the window. Nothing is otherwise than in an undisturbed task."""
-    play, queue = tasks.claimed(), queue_of(tasks.SRE)
-    async with Rig(tmp_path, make_stack(tmp_path, latency_s=0.05, agents=tasks.rows(play)), (play,)) as rig:
-        await rig.learn()
-        pid = rig.lease.kill(f"{queue}-1", signal.SIGSTOP)
-        playing = asyncio.create_task(rig.play("s1", 0))
-        try:
-            await until(lambda: _claimed(rig, "s1"), 20.0, "the two others claim it")
-        finally:
-            os.kill(pid, signal.SIGKILL)
-        await playing
-        found = await rig.findings()
-        print(shown(found))
-        assert found.violations == []
-        assert found.disturbed == 0, "nobody was silent, and no window ran out"
-        claims = [decode(p.body, ClaimsPosted) for p in rig.followed["s1"] if p.kind == "claims"]
-        assert [sorted(x.agent_id for x in c.claims) for c in claims] == [sorted((tasks.DBA, tasks.SRE, tasks.IMPL))]
-
-
-async def _claimed(rig: Rig, sid: str) -> bool:
-    entries = [decode(entry.encode(), log.Entry) for entry in await rig.client.log(sid)]
-    return sum(isinstance(e.event, log.Spoke) and e.event.kind == "claim" for e in entries) == 2
-
-
-async def test_killed_at_each_named_point(tmp_path: Path) -> None:
-    """Between model and submitting, step and append, append and effects, effects and answer: of a task, of the session
-    beneath it, and of the breaker, wherever it falls."""
-    rng = Random(f"{SEED} points")
-    deeds = {p: calm_arrivals(p, PLAYS) + rng.randrange(20, 60) for p in crash.POINTS}
-    stack = make_stack(
-        tmp_path, latency_s=0.05, agents=tasks.rows(*PLAYS), crash=" ".join(f"{p}:{n}" for p, n in deeds.items())
-    )
-    async with Rig(tmp_path, stack, PLAYS) as rig:
-        await rig.learn()
-        assert crash.done(rig.crashes) == {}
-        await rig.play_all([f"s{i}" for i in range(6)], at_once=4)
-        found = await rig.findings()
-        print(f"arrivals={deeds} {shown(found)}")
-        assert found.violations == []
-        assert len(crash.done(rig.crashes)) == 4, "every deed was done"
-        assert found.extra_calls
 
 
 async def test_a_worker_that_dies_amid_its_tools_leaves_one_result(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
-"""Sessions beneath sessions, words between them, windows and human answers, on a real server."""
+"""Sessions beneath sessions, words between them, human answers, and seats that join, on a real server."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,14 +13,16 @@ from parley.bus.channels import CLIENT, OWNER, SESSION
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError
 from parley.coordinator.commands import CancelChild, StartChild, Tell
+from parley.coordinator.protocols import PROTOCOLS
+from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.post import Fate
-from parley.schemas.session import Budget, DecideItem, Document, OpenSession, TellSession
+from parley.schemas.session import Budget, DecideItem, Document, ForkSession, OpenSession, Seat, TellSession
 from parley.schemas.turn import Speak, SubmitAnswer
 from parley.schemas.wire import decode, encode, raw
 from tests.coordinator.floor_play import ANSWERS, ends, when
 from tests.engine.floor import opened, posted, protocols, say
-from tests.support.engine import Engine, until
+from tests.support.engine import QUEUES, Engine, engine, until
 
 
 def starts(**request: Any) -> None:
@@ -212,3 +215,56 @@ async def test_its_opener_answers_an_item_and_an_owner_any_but_no_stranger(bare:
     assert (await decide(bare, "end", channel=OWNER)).fate == "taken"
     late = await decide(bare, "end", channel=OWNER)
     assert late.fate == "refused" and "closed" in late.why
+
+
+# ---------------------------------------------------------------- seats
+
+
+FOUR = {**QUEUES, "panelist_4": "panelist"}
+SLOW = {"latency_s": 0.7}
+
+
+async def opens(bare: Engine) -> None:
+    """A session of three whose first round takes a moment, with a member that has no seat."""
+    for queue in FOUR:
+        await bare.worker(queue, SLOW if queue == "panelist_3" else None)
+    seats = tuple(Seat(seat=seat, role=role, queue=seat) for seat, role in QUEUES.items())
+
+    async def taken() -> bool:
+        return (await bare.open("s1", settings={"round_limit": 3}, seats=seats)).fate == "taken"
+
+    await until(taken)
+
+
+def invited(entries: Sequence[log.Entry]) -> list[str]:
+    return [c.seat.seat for e in entries for c in e.commands if isinstance(c, log.Invite)]
+
+
+@pytest.mark.parametrize("point", ["appended", "effected"])
+async def test_a_member_joins_once_though_a_moderator_dies_on_the_way(tmp_path: Path, point: str) -> None:
+    """In the step that takes the decision. What is stored is carried out by another moderator, and recomputes."""
+    async with engine(tmp_path, queues=FOUR) as bare:
+        due: list[tuple[str, str]] = []
+        for _ in range(2):
+            await bare.moderator(checkpoint=once(due))
+        await opens(bare)
+        due.append((point, "s1"))
+        added = await bare.submit("s1", encode(DecideItem(item="seat", choice="add panelist_4")))
+        assert added.fate == "taken"
+        await bare.closed("s1", 30.0)
+        entries, texts = await bare.entries("s1"), await bare.log("s1")
+        assert due == [], "one was killed"
+        assert sum(isinstance(e.event, log.Decided) for e in entries) == 1 and invited(entries) == ["panelist_4"]
+        asked = [c for e in entries for c in e.commands if isinstance(c, log.Ask) and c.seat == "panelist_4"]
+        assert asked[0].kind == "answer" and not asked[0].sees
+        posts = await bare.posts("s1", "public")
+        assert any(p.kind == "position" and p.seat == "panelist_4" for p in posts)
+        replayed = replay(PROTOCOLS.get, "s1", texts)
+        assert (
+            replayed.result is not None
+            and [s["seat"] for s in replayed.result.outcome["signatures"]][-1] == "panelist_4"
+        )
+        fork = ForkSession(of="s1", round=2, settings={"threshold": 60.0})
+        assert (await bare.submit("f1", encode(fork))).fate == "taken"
+        await bare.closed("f1", 30.0)
+        assert invited(await bare.entries("f1")) == ["panelist_4"]

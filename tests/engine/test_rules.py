@@ -12,6 +12,7 @@ import pytest
 from parley.bus import subjects
 from parley.bus.connection import Connection
 from parley.bus.errors import BusError
+from parley.coordinator import moderator as module
 from parley.coordinator.briefing import token
 from parley.coordinator.commands import Finish, Stop
 from parley.coordinator.machine import Answered, to
@@ -20,6 +21,7 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.protocols.consensus.state import Phase, State
 from parley.schemas.log import Replied
 from parley.schemas.post import ReadPosts
+from parley.schemas.presence import Announcement
 from parley.schemas.protocols.consensus import AnswerGroup, Comparison
 from parley.schemas.result import Result
 from parley.schemas.turn import Reply, SubmitAnswer, Turn, TurnStatus, TurnStatusRequest, Work
@@ -65,8 +67,6 @@ async def say(engine: Engine, queue: str, work: Work, told: Turn, lane: str, **r
 
 async def announce(engine: Engine, *but: str) -> None:
     """Have every queue announced by a worker that takes nothing."""
-    from parley.schemas.presence import Announcement
-
     for queue, role in engine.queues.items():
         if queue not in but:
             connection = await engine.connect(queue)
@@ -235,8 +235,7 @@ async def test_a_fresh_turn_is_not_asked_about(bare: Engine, tmp_path: Path) -> 
     moderator = await bare.moderator()
     workers = await bare.workers({"journal": str(tmp_path / "journal")})
     for sid in ("s1", "s2"):
-        await bare.open(sid)
-        await bare.closed(sid)
+        await bare.play(sid)
         assert counted(moderator._metrics.checks.labels(open="yes")) == len(workers)
     assert len(journal(tmp_path / "journal")) == 20
 
@@ -360,8 +359,7 @@ async def test_a_protocol_whose_start_fails_refuses_its_session(bare: Engine) ->
     await bare.workers()
     fate = await bare.open("s1", protocol="broken")
     assert fate.fate == "refused" and "ZeroDivisionError: a bug (tests/engine/test_rules.py:" in fate.why
-    await bare.open("s2")
-    await bare.closed("s2")
+    await bare.play("s2")
 
 
 def unknown_reason(*_: Any) -> Any:
@@ -386,8 +384,7 @@ async def test_a_protocol_whose_code_fails_ends_its_session(bare: Engine, change
     protocols = {"consensus": replace(consensus, **changes)}
     moderator: Moderator = await bare.moderator(protocols=protocols)
     await bare.workers()
-    await bare.open("s1")
-    result = decode((await bare.closed("s1")).body, Result)
+    result = await bare.play("s1")
     assert (result.status, result.stop.reason, result.outcome) == ("failed", "protocol_fault", {})
     assert why in result.stop.certificate["why"]
     assert moderator.ready is None
@@ -398,8 +395,6 @@ async def test_a_protocol_whose_code_fails_ends_its_session(bare: Engine, change
 
 async def test_a_flood_of_one_author_is_told_busy(bare: Engine) -> None:
     """Core requests have no stream limits: each author is served through a bounded queue, and beside it others are."""
-    from parley.coordinator import moderator as module
-
     await by_hand(bare)
     work = await asked(bare, "panelist_1")
     connection, _ = work_subject["s1", work.turns[0].id]

@@ -53,8 +53,7 @@ async def test_a_client_cancels(bare: Engine) -> None:
 async def test_series_of_workers_and_queues_say_which_queue(bare: Engine) -> None:
     moderator = await bare.moderator()
     workers = await bare.workers()
-    await bare.open("s1")
-    await bare.closed("s1")
+    await bare.play("s1")
     analyst = next(w for w in workers if w._spec.queue == "analyst")
     get = analyst._link._metrics.registry.get_sample_value
     by_turn = {"queue": "analyst", "role": "analyst"}

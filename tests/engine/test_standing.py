@@ -1,7 +1,6 @@
 """The standing session that all moderators share, what of it enters an opening, and calls to people."""
 
 import asyncio
-from typing import Any
 
 from parley.bus import subjects
 from parley.bus.channels import OWNER, SESSION
@@ -10,14 +9,14 @@ from parley.coordinator.admission import admit
 from parley.coordinator.commands import Notify, Tell, Wish
 from parley.coordinator.protocols import STANDING
 from parley.schemas import log
-from parley.schemas.expert import Deliberation, Domain, ExpertSpec, Triggers
 from parley.schemas.presence import Announcement
 from parley.schemas.routing import TaskOutcome
-from parley.schemas.session import OpenSession
+from parley.schemas.session import OpenSession, TellSession
 from parley.schemas.wire import encode, raw
 from tests.coordinator.floor_play import ends, when
 from tests.engine.floor import opened, posted, protocols, say
 from tests.support.engine import Engine, until
+from tests.support.experts import expert
 
 BREAKER = "madp-breaker"
 
@@ -94,8 +93,6 @@ async def test_it_is_opened_once_though_two_tell_it_at_once(bare: Engine) -> Non
 
 
 def encode_told(i: int) -> bytes:
-    from parley.schemas.session import TellSession
-
     return encode(TellSession(place="1-0", kind="outcome", body=raw(TaskOutcome(session=f"s{i}", ok=True))))
 
 
@@ -113,26 +110,14 @@ async def test_nobody_cancels_it(bare: Engine) -> None:
 # ---------------------------------------------------------------- experts
 
 
-def spec(id: str, **more: Any) -> ExpertSpec:
-    return ExpertSpec(
-        id=id, name=id.upper(), triggers=Triggers(primary=(id,)), domain=Domain(owns=(id,)),
-        deliberation=Deliberation(claim=f"{id} it is"), **more,
-    )  # fmt: skip
-
-
-def announced(id: str, **more: Any) -> Announcement:
-    given = {
-        "instance": "i1", "queue": f"expert_{id}", "roles": ("expert",), "model": "m", "family": "f",
-        "expert": spec(id), **more,
-    }  # fmt: skip
-    return Announcement(**given)
-
-
 async def test_an_opening_holds_the_experts_where_the_protocol_wants_them(bare: Engine) -> None:
     moderator = await bare.moderator(protocols(experts=True))
     await bare.workers()
     for i in range(500):
-        moderator.presence.hear(announced(f"e{i:03}"))
+        one = Announcement(
+            instance="i1", queue=f"expert_e{i:03}", roles=("expert",), model="m", family="f", expert=expert(f"e{i:03}")
+        )
+        moderator.presence.hear(one)
     await opened(bare)
     held = await first(bare, "s1")
     assert len(held.experts) == 500 and held.experts[7].id == "e007"

@@ -197,21 +197,3 @@ async def test_each_try_is_booked_once_however_often_it_is_asked_for(bare: Engin
     await bare.moderator(lane="b")
     assert (await ask(bare, work, lane="b", attempt="y")).open and await begun() == 2, "whichever moderator is asked"
     assert (await ask(bare, work, lane="b", attempt="z")).open and await begun() == 3
-
-
-async def test_a_moderator_and_workers_younger_than_the_opening_book_no_try(bare: Engine) -> None:
-    """As in a used state folder: a turn's first try stands on the turn's own reservation, whoever is young."""
-    async with await bare.moderator(lane="a"):
-        for queue, role in bare.queues.items():
-            connection = await bare.connect(queue)
-            here = Announcement(instance="x", queue=queue, roles=(role,), model="m", family="f", metered=True)
-            await connection.publish(subjects.here(role, queue, ""), encode(here))
-        fate = await bare.open("s1", settings={"round_limit": 1}, budget=Budget(tokens=8 * TURN))
-        assert fate.fate == "taken", fate
-    await bare.moderator(lane="b")
-    for queue in bare.queues:
-        await bare.worker(queue, METERED)
-    tries, result = await told(bare)
-    assert len(tries) == result.usage.turns > 0
-    assert (result.usage.unaccounted_turns, result.usage.unaccounted_tokens) == (0, 0)
-    assert result.stop.reason != "budget" and result.rounds[0]["missing"] == []

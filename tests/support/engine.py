@@ -29,6 +29,7 @@ from parley.coordinator.sessions.token_keys import TokenKeys
 from parley.observability.metrics import Metrics
 from parley.schemas.log import Entry
 from parley.schemas.post import AskFate, Fate, ListSessions, LogPage, Post, Posts, ReadLog, ReadPosts, SessionRows
+from parley.schemas.result import Result
 from parley.schemas.session import CancelSession, OpenSession
 from parley.schemas.turn import SubmitAnswer
 from parley.schemas.wire import decode, encode
@@ -150,6 +151,12 @@ class Engine:
         """Open a session and wait for its fate."""
         message = OpenSession(**{"question": "What is the answer?", "protocol": "consensus", **request})
         return await self.submit(sid, encode(message))
+
+    async def play(self, sid: str, **request: Any) -> Result:
+        """Open a session and wait for its end; what came of it."""
+        fate = await self.open(sid, **request)
+        assert fate.fate == "taken", fate
+        return decode((await self.closed(sid)).body, Result)
 
     async def cancel(self, sid: str, reason: str = "") -> Fate:
         """Cancel a session and wait for the fate of that."""

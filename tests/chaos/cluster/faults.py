@@ -39,16 +39,12 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def every() -> list[Case]:
-    """Each server and each leader, each deed; then two at once; then slow routes."""
+    """Each server and each leader, each deed; then two at once; then slow routes; then every server in turn, as an
+    upgrade of them goes."""
     ones = [f"server {i + 1}" for i in range(SERVERS)] + [LOG, WORK, META]
     cases = [Case(what, (who,)) for what in (KILL, CUT, EMPTY, FREEZE) for who in ones]
     cases += [Case(what, (LOG, "another")) for what in (KILL, CUT, FREEZE)]
-    return [*cases, Case(SLOW, ("all routes",))]
-
-
-def upgrade() -> list[Case]:
-    """Every server in turn, as an upgrade of them goes."""
-    return [Case(DRAIN, (f"server {i + 1}",)) for i in range(SERVERS)]
+    return [*cases, Case(SLOW, ("all routes",)), *(Case(DRAIN, (f"server {i + 1}",)) for i in range(SERVERS))]
 
 
 class ClusterFaults:

@@ -19,7 +19,6 @@ from parley.schemas.session import Budget, ForkSession
 from parley.schemas.turn import Usage
 from parley.schemas.wire import encode
 from tests.old_logs.test_old_logs import ENDED, FIRST, LOGS
-from tests.protocols.consensus.play import Play
 
 NOW = 2_000_000_000_000_000_000
 NAMES = sorted(name for name in ENDED if not name.endswith("-single"))
@@ -138,16 +137,3 @@ def test_what_cannot_be_carried_is_refused_in_words() -> None:
     nobody = ForkSession(of=found.session.sid)
     with pytest.raises(Inadmissible, match="no worker is alive for role panelist"):
         changed(PROTOCOLS["consensus"], opening(found), nobody, ())
-
-
-def test_a_seat_that_a_person_had_goes_to_its_agent() -> None:
-    play = Play()
-    play.event(log.Sat(seat="panelist_3", queue="panelist_3_human"))
-    play.round(40, "Vilnius", "Kaunas", "Riga")
-    play.event(log.Cancelled(author="owner"))
-    found = replay(PROTOCOLS.get, "s1", [encode(e) for e in play.entries])
-    steps = carry(wanted(found), NOW, "in:1")
-    last = steps[-1].after
-    assert not last.sitters and forked(steps).entries == len(steps) - 1
-    assert [t.ask.queue for t in last.turns.values() if t.ask.seat == "panelist_3"] == [""]
-    assert replay(PROTOCOLS.get, "f1", [encode(s.entry) for s in steps]).session == last

@@ -26,8 +26,7 @@ def owner(engine: Engine) -> Client:
 
 
 async def test_it_is_kept_and_told_everywhere_and_the_last_word_counts(stack: Engine) -> None:
-    await stack.open("s1")
-    await stack.closed("s1")
+    await stack.play("s1")
     before = await stack.log("s1")
     client = owner(stack)
     await client.feedback("s1", right=True)
@@ -59,8 +58,7 @@ async def test_it_is_kept_and_told_everywhere_and_the_last_word_counts(stack: En
 async def test_lists_say_it_and_a_rebuilt_index_too(stack: Engine) -> None:
     client = owner(stack)
     for sid in ("s1", "s2"):
-        await stack.open(sid)
-        await stack.closed(sid)
+        await stack.play(sid)
     closed = await client.row("s1")
     await client.feedback("s1", right=True)
     await client.feedback("s1", right=False)

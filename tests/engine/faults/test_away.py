@@ -1,9 +1,7 @@
 """Somebody is away for a while: a server, a moderator, a worker. What was sent meanwhile is not lost."""
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -11,13 +9,15 @@ from prometheus_client import CollectorRegistry
 
 from parley.agents.moderator_link import ModeratorLink
 from parley.bus import streams, subjects
-from parley.bus.connection import Connection, connect
+from parley.bus.connection import Connection
 from parley.bus.errors import RequestTimeout
 from parley.bus.library import Msg
 from parley.client.client import Client
 from parley.observability.metrics import Metrics
 from parley.schemas import log
 from parley.schemas.expert import queue_of
+from parley.schemas.post import Post
+from parley.schemas.protocols.consensus import PanelBrief
 from parley.schemas.session import OpenSession
 from parley.schemas.turn import Caps, Reply, SubmitAnswer, Turn, TurnStatus, Work
 from parley.schemas.wire import encode, raw
@@ -76,85 +76,27 @@ async def test_an_opening_that_the_bus_was_away_for_waits_for_the_workers(bare: 
     assert (await opening).fate == "taken"
 
 
-class Gate:
-    """A TCP proxy before a server, which can be shut: who is connected through it is cut off, and comes back later."""
+async def test_an_expert_that_was_away_when_a_task_came_claims_it_once_it_is_back(tmp_path: Path) -> None:
+    async with Crew(tmp_path, (spec(x) for x in EXPERTS)) as crew:
+        moderator = await crew.moderator()
+        await crew.experts(SRE)
+        away = await crew.expert(SRE)
+        await crew.know(moderator)
+        await crew.helper(matched({SRE: 0.75, IMPL: 0.7}))
+        await away._connection.close()
+        await crew.task("s1", claim_window_s=60)
 
-    def __init__(self, to: int) -> None:
-        self._to = to
-        self._port = 0
-        self._server: asyncio.Server | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
+        async def said() -> list[str]:
+            return [e.event.author for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
 
-    @property
-    def url(self) -> str:
-        return f"nats://127.0.0.1:{self._port}"
-
-    async def open(self) -> None:
-        self._server = await asyncio.start_server(self._came, "127.0.0.1", self._port)
-        self._port = self._server.sockets[0].getsockname()[1]
-
-    async def shut(self) -> None:
-        if self._server is not None:
-            self._server.close()
-        for writer in list(self._writers):
-            writer.close()
-
-    async def _came(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        there, back = await asyncio.open_connection("127.0.0.1", self._to)
-        self._writers |= {writer, back}
-        await asyncio.gather(self._pass(reader, back), self._pass(there, writer))
-
-    async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
-            while data := await reader.read(65_536):
-                writer.write(data)
-                await writer.drain()
-        self._writers.discard(writer)
-        writer.close()
-
-
-class Gated(Crew):
-    """A crew of which one expert is connected through a gate."""
-
-    gate: Gate
-    behind = queue_of(SRE)
-
-    async def connect(self, user: str) -> Connection:
-        if user != self.behind:
-            return await super().connect(user)
-        connection = await connect(self.gate.url, self.credentials[user], name=user)
-        self._stack.push_async_callback(connection.close)
-        return connection
-
-
-@pytest.fixture
-async def crew(tmp_path: Path) -> AsyncIterator[Gated]:
-    async with Gated(tmp_path, (spec(x) for x in EXPERTS)) as started:
-        started.gate = Gate(started.server.port)
-        await started.gate.open()
-        yield started
-        await started.gate.shut()
-
-
-async def test_an_expert_that_was_away_when_a_task_came_claims_it_once_it_is_back(crew: Gated) -> None:
-    moderator = await crew.moderator()
-    await crew.experts()
-    await crew.know(moderator)
-    await crew.helper(matched({SRE: 0.75, IMPL: 0.7}))
-    await crew.gate.shut()
-    await crew.task("s1", claim_window_s=60)
-
-    async def said() -> list[str]:
-        return [e.event.author for e in await crew.entries("s1") if isinstance(e.event, log.Spoke)]
-
-    await until(lambda: said(), right=lambda found: queue_of(IMPL) in found)
-    assert queue_of(SRE) not in await said(), "it has missed the post"
-    await crew.gate.open()
-    result = await crew.result("s1")
-    (claims,) = await crew.kind("s1", "claims")
-    assert claims["silent"] == [] and {c["agent_id"] for c in claims["claims"]} == {SRE, IMPL}
-    assert lead_of(result) == SRE
-    assert (await said()).count(queue_of(IMPL)) == 1, "who heard it before has said it once"
+        await until(lambda: said(), right=lambda found: queue_of(IMPL) in found)
+        assert queue_of(SRE) not in await said(), "it has missed the post"
+        await crew.expert(SRE)
+        result = await crew.result("s1")
+        (claims,) = await crew.kind("s1", "claims")
+        assert claims["silent"] == [] and {c["agent_id"] for c in claims["claims"]} == {SRE, IMPL}
+        assert lead_of(result) == SRE
+        assert (await said()).count(queue_of(IMPL)) == 1, "who heard it before has said it once"
 
 
 SAY, CHECK = subjects.say.of(lane=subjects.ANY), subjects.check.of(lane=subjects.ANY)
@@ -181,8 +123,8 @@ def link_of(connection: Connection) -> ModeratorLink:
 def work_for(seconds: float) -> tuple[Work, Turn]:
     now_ns = time.time_ns()
     turn = Turn(
-        id="0-0", token="t", seat="panelist_1", role="panelist", kind="answer", brief=raw({}), caps=Caps(),
-        deadline_ns=now_ns + int(seconds * 1e9),
+        id="0-0", token="t", seat="panelist_1", role="panelist", kind="answer", caps=Caps(),
+        brief=raw(PanelBrief(iteration=1, round_limit=5)), deadline_ns=now_ns + int(seconds * 1e9),
     )  # fmt: skip
     work = Work(
         session="s1", protocol="consensus", question="?", round=1, channel="public", lane=subjects.ANY,
@@ -201,6 +143,35 @@ async def test_what_is_answered_late_counts(bare: Engine) -> None:
         answer = await link.submit(work, turn, Reply(turn=turn.id, token=turn.token, body=raw({})))
     assert answer.verdict == "accepted"
     assert len(slow.heard) == 2
+
+
+async def test_a_stop_does_not_cancel_a_submission(bare: Engine) -> None:
+    """Whoever took the reply said stop, and died before the rest of its effects: the reply must be told again."""
+    moderator = await bare.connect("moderator")
+    await streams.ensure_streams(moderator, ack_wait_s=1.0)
+    await streams.ensure_queue(moderator, "panelist_1", ack_wait_s=1.0)
+    told: list[Msg] = []
+
+    async def hear(msg: Msg) -> None:
+        told.append(msg)
+        if len(told) == 1:
+            stop = Post(
+                session="s1", channel="control", k=0, n=0, transition=5, at_ns=1, kind="stop", round=0, body=raw({})
+            )
+            await moderator.publish(subjects.post("s1", "control", stop.kind), encode(stop))
+        else:
+            await moderator.publish(msg.reply, encode(SubmitAnswer(verdict="accepted", n=5)))
+
+    async def look(msg: Msg) -> None:  # the first turn asks for the server's time
+        await moderator.publish(msg.reply, encode(TurnStatus(open=True, at_ns=time.time_ns())))
+
+    await moderator.subscribe(SAY, hear)
+    await moderator.subscribe(CHECK, look)
+    await bare.worker("panelist_1")
+    await moderator.store(subjects.work("panelist_1", "s1", "0-0"), encode(work_for(60.0)[0]))
+    await until(lambda: told)
+    await bare.emptied("WORK")
+    assert len(told) == 2, "told again after the first silence"
 
 
 async def test_a_repeat_of_what_got_out_leads_to_nothing(bare: Engine) -> None:

@@ -77,8 +77,7 @@ async def test_a_deadline_passes_by_the_servers_clock(tmp_path: Path) -> None:
             await bare.moderator()
             await bare.workers({"latency_s": 30.0})
             began = time.monotonic()
-            await bare.open("s1", turn_timeout_s=1.0)
-            await bare.closed("s1")
+            await bare.play("s1", turn_timeout_s=1.0)
             assert 1.0 <= time.monotonic() - began < 10.0
 
 
@@ -105,8 +104,7 @@ async def test_a_worker_asks_before_its_first_turn_what_time_it_is(tmp_path: Pat
         moderator = await bare.moderator()
         workers = await bare.workers()
         assert not any(worker._connection.clock.sure for worker in workers)
-        await bare.open("s1")
-        await bare.closed("s1")
+        await bare.play("s1")
         assert all(worker._connection.clock.sure for worker in workers)
         assert counted(moderator._metrics.checks.labels(open="yes")) == len(workers), (
             "each asked once, before its first"

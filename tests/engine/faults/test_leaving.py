@@ -8,11 +8,9 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import msgspec
 import pytest
 from prometheus_client import generate_latest
 
-from parley.agents.models.computed import with_computed
 from parley.agents.worker import Worker
 from parley.bus.errors import BusError
 from parley.coordinator.machine import Protocol
@@ -21,14 +19,10 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
 from parley.coordinator.signals.grace import Grace
 from parley.schemas import log
-from parley.schemas.presence import RETURN_S
 from parley.schemas.result import Result
 from parley.schemas.wire import decode
 from tests.llm.server import fails, goes_silent, model_server
 from tests.llm.support import model
-from tests.protocols.critic.simulate import ROLES as CRITIC
-from tests.protocols.critic.simulate import example as of_critic
-from tests.support.debater import Debater
 from tests.support.engine import Engine, counted, engine, until
 
 SILENCE_S = 30.0
@@ -100,33 +94,6 @@ async def closed(bare: Engine, sid: str) -> bool:
     with contextlib.suppress(BusError):  # the connection breaks with the server, and moderators come back after it
         return any(p.kind == "closed" for p in await bare.posts(sid, "control"))
     return False
-
-
-async def started(bare: Engine, but: str) -> None:
-    await bare.moderator()
-    for queue in bare.queues:
-        if queue != but:
-            await bare.worker(queue, model=None if "panelist_1" in bare.queues else with_computed(Debater()))
-
-
-async def ended(bare: Engine, spared: str, within_s: float) -> Result:
-    result = decode((await bare.closed("s1", within_s)).body, Result)
-    assert result.status == "finished"
-    assert spared in msgspec.json.encode(result).decode(), "the result says who was missing"
-    return result
-
-
-async def test_a_session_that_is_open_goes_on_once_it_is_gone(tmp_path: Path) -> None:
-    question, documents = of_critic("critic-archive")
-    async with engine(tmp_path, queues={role: role for role in CRITIC}, ack_wait_s=60.0) as bare:
-        await started(bare, "judge")
-        slow = await bare.worker("judge", {"latency_s": 600}, drain_s=0.1)
-        await bare.open("s1", question=question, protocol="critic", documents=documents)
-        await until(lambda: slow._jobs)
-        gone_at = time.monotonic()
-        await slow._connection.close()
-        await ended(bare, "judge", RETURN_S + 12.0)
-        assert time.monotonic() - gone_at > RETURN_S
 
 
 SHORT = Grace(least_s=1.0, unknown_s=1.5, silent_s=1.0, gone_s=1.0)

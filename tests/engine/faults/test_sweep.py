@@ -1,4 +1,5 @@
-"""A log that loses its end, a session of which nothing is due any more, and what TIMER keeps."""
+"""A log that loses its end, a session of which nothing is due any more, what TIMER keeps, and a timer that fired and
+that nobody takes."""
 
 import asyncio
 import contextlib
@@ -12,6 +13,7 @@ from prometheus_client import generate_latest
 from parley.bus import streams, subjects
 from parley.bus.errors import BusError
 from parley.bus.storage.index import Index
+from parley.bus.work import Delivery, Pull
 from parley.coordinator.sessions import sweep
 from parley.schemas.post import EraseSession, SessionRow
 from parley.schemas.presence import AskWorkers, Workers
@@ -50,8 +52,7 @@ async def test_a_session_whose_log_lost_its_end_goes_on(bare: Engine) -> None:
     """The entry that closed it is gone, and with it its timer and its turns."""
     moderator = await bare.moderator()
     await bare.workers()
-    await bare.open("s1")
-    await bare.closed("s1")
+    await bare.play("s1")
     whole = len(await bare.log("s1"))
     cut(bare, 37)
 
@@ -67,8 +68,7 @@ async def test_a_session_whose_log_lost_its_end_goes_on(bare: Engine) -> None:
 async def test_a_moderator_that_starts_finds_a_session_of_which_nothing_is_due(bare: Engine) -> None:
     first = await bare.moderator()
     await bare.workers()
-    await bare.open("s1")
-    await bare.closed("s1")
+    await bare.play("s1")
     await first.__aexit__()
     cut(bare, 37)
     second = await bare.moderator()
@@ -112,8 +112,7 @@ async def test_sessions_that_are_over_and_lost_as_a_whole_are_told(others: int, 
     moderator = await bare.moderator()
     workers = await bare.workers()
     for sid in ("s1", "s2", "s3"):
-        await bare.open(sid)
-        await bare.closed(sid)
+        await bare.play(sid)
     for worker in workers:
         await worker.__aexit__()
     await bare.workers({"latency_s": 60.0})
@@ -157,8 +156,7 @@ async def test_turns_of_closed_sessions_that_nobody_is_handed_are_removed_by_a_s
     """A server that is killed, or whose disk is full, may keep a message that was acknowledged: nobody is handed it."""
     await bare.moderator(sweep_s=0.2)
     workers = await bare.workers()
-    await bare.open("s1")
-    await bare.closed("s1")
+    await bare.play("s1")
     for worker in workers:
         await worker.__aexit__()
     moderator = await bare.connect("moderator")
@@ -169,11 +167,38 @@ async def test_turns_of_closed_sessions_that_nobody_is_handed_are_removed_by_a_s
 async def test_what_closed_sessions_left_in_timer_is_removed_by_a_sweep(bare: Engine) -> None:
     first = await bare.moderator()
     await bare.workers()
-    await bare.open("s1")
-    await bare.closed("s1")
+    await bare.play("s1")
     await first.__aexit__()
     moderator = await bare.connect("moderator")
     await moderator.store(subjects.fired("s1"), b"{}")
     assert await bare.kept("TIMER", subjects.fired.each)
     await bare.moderator()
     await bare.emptied("TIMER")
+
+
+async def test_a_session_whose_timer_nobody_takes_goes_on(bare: Engine) -> None:
+    """A moderator has taken the timer, says again and again that it works on it, and never does."""
+    first = await bare.moderator()
+    await bare.workers({"latency_s": 60.0})
+    await bare.open("s1", turn_timeout_s=3.0)
+    await first.__aexit__()
+    taken: list[Delivery] = []
+    hangs = await bare.connect("moderator")
+    pull = Pull(hangs, streams.TIMER, streams.MODERATORS, room=1, on_message=taken.append)
+    await pull.start()
+    await until(lambda: taken)
+    working = asyncio.create_task(_works_on(pull, taken[0], bare.ack_wait_s / 10))
+    try:
+        await bare.moderator()
+        await bare.closed("s1", 30.0)
+        assert not any(e.cause == f"timer:{taken[0].seq}" for e in await bare.entries("s1"))
+    finally:
+        working.cancel()
+        await pull.stop()
+
+
+async def _works_on(pull: Pull, delivery: Delivery, every_s: float) -> None:
+    while True:
+        await pull.settle(delivery, b"+WPI")
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.Event().wait(), every_s)

@@ -17,7 +17,6 @@ from parley.bus.posts import Audience, Reader
 from parley.schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts, together
 from parley.schemas.wire import decode, encode, raw
 from tests.engine.together.test_replies import PANEL, round_asked, said_at_once
-from tests.engine.together.test_replies import together as all_at_once
 from tests.support.engine import Engine, until
 from tests.support.model import read_journal
 
@@ -46,33 +45,6 @@ def kinds_of(groups: list[list[Post]]) -> list[str]:
 )
 def test_posts_of_one_kind_that_follow_each_other_are_one_message(given: str, messages: list[str]) -> None:
     assert kinds_of(together(made(given))) == messages
-
-
-async def test_answers_of_one_append_are_one_message_and_are_followed_in_order(bare: Engine) -> None:
-    moderator = await bare.moderator(lane="a")
-    works = await round_asked(bare)
-    connection = bare.owner
-    messages: list[tuple[Post, ...]] = []
-    await connection.subscribe(
-        subjects.post.of(session="s1", channel=PUBLIC), lambda msg: messages.append(decode_posts(msg.data))
-    )
-    followed: list[Post] = []
-
-    async def follow() -> None:
-        async for said in Reader(connection, quiet_s=60.0).follow("s1", [PUBLIC]):
-            followed.append(said)
-
-    following = asyncio.create_task(follow())
-    try:
-        answers = await all_at_once(bare, moderator, works)
-        assert {a.verdict for a in answers.values()} == {"accepted"}
-        await until(lambda: len(followed) >= len(PANEL))
-    finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
-    (message,) = messages
-    assert [p.k for p in message] == [0, 1, 2]
-    assert tuple(followed) == message == await bare.posts("s1", PUBLIC)
 
 
 async def test_what_nobody_hears_is_left_out_until_somebody_reads(bare: Engine) -> None:

@@ -9,7 +9,7 @@ from parley.bus.connection import Connection
 from parley.bus.errors import BusError
 from parley.bus.storage.packs import pack, unpack
 from parley.coordinator.machine import record
-from parley.schemas.log import Entry, Replied, Say
+from parley.schemas.log import Entry, Replied
 from parley.schemas.turn import SubmitAnswer, Work
 from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, say
@@ -109,21 +109,6 @@ async def test_a_bad_reply_touches_none_of_the_others(bare: Engine) -> None:
     assert {t.ask.seat: t.ask.attempt for t in held.session.turns.values()} == {"panelist_2": 1, "panelist_3": 2}
 
 
-async def test_a_group_that_lost_the_race_is_stepped_again(bare: Engine) -> None:
-    a = await bare.moderator(lane="a")
-    await bare.moderator(lane="b")
-    works = await round_asked(bare)
-    async with Held(a) as held:
-        two = {q: works[q] for q in PANEL[:2]}
-        answers = asyncio.create_task(said_at_once(bare, two, "a"))
-        await held.came(2)
-        third = await say(bare, "panelist_3", works["panelist_3"], works["panelist_3"].turns[0], "b")
-    found = await answers
-    assert third.n == 1 and sorted(x.n for x in found.values()) == [2, 3]
-    assert {x.verdict for x in found.values()} == {"accepted"}
-    assert [e.n for e in await bare.entries("s1")] == [0, 1, 2, 3]
-
-
 async def test_a_message_that_cannot_be_taken_whole_is_not_taken_at_all(bare: Engine) -> None:
     """Of a message whose second entry does not recompute nothing is built upon, however often it is looked at."""
     moderator = await bare.moderator(lane="a")
@@ -161,20 +146,3 @@ async def _silent(bare: Engine, works: dict[str, Work]) -> str:
     except BusError:
         return "silent"
     return answer.verdict
-
-
-async def test_a_body_that_is_posted_is_stored_once(stack: Engine) -> None:
-    await stack.open("s1", settings={"round_limit": 1})
-    await stack.closed("s1")
-    entries = [e.encode() for e in await stack.log("s1")]
-    messages = await stored(stack, "s1")
-    assert [e for m in messages for e in unpack(m)] == entries, "nothing is lost by it"
-    repeated = {
-        bytes(e.event.body)
-        for e in (decode(e, Entry) for e in entries)
-        if isinstance(e.event, Replied)
-        for c in e.commands
-        if isinstance(c, Say) and bytes(c.body) == bytes(e.event.body) and len(bytes(c.body)) >= 64
-    }
-    for body in repeated:
-        assert sum(m.count(body) for m in messages) < sum(e.count(body) for e in entries)

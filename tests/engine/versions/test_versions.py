@@ -1,29 +1,29 @@
 """A moderator that cannot run a session leaves it to one that can; where nobody can any more, it ends and says why."""
 
 import asyncio
+import time
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 
-from parley.agents.tools.folder import archive
-from parley.bus import artifacts, subjects
+from parley.bus import subjects
+from parley.bus.log import Log
+from parley.bus.storage.index import Index
 from parley.client.client import Client
+from parley.client.listing import ListFilter, Listing
 from parley.coordinator.machine import Protocol
 from parley.coordinator.moderator import Moderator
 from parley.coordinator.protocols import PROTOCOLS
-from parley.coordinator.sessions.broken import Unreadable
 from parley.coordinator.table import Step, View
-from parley.observability.metrics import Metrics
 from parley.schemas import log
 from parley.schemas.presence import Workers
 from parley.schemas.result import Result
 from parley.schemas.stops import STOPS, VERSION_LOST
 from parley.schemas.wire import decode
-from tests.parley.support import Front
 from tests.support.engine import Engine, counted, until
 
 NOW = PROTOCOLS["consensus"]
@@ -137,47 +137,27 @@ async def test_a_session_that_nobody_can_run_ends_and_says_so(bare: Engine) -> N
     del again
 
 
-def test_only_what_one_submission_waited_counts() -> None:
-    """A session that is idle for longer, and runs elsewhere, goes on."""
-    now = [0.0]
-    unreadable = Unreadable(Metrics(CollectorRegistry()), 10.0, clock=lambda: now[0])
-    assert not unreadable.waited("in:1")
-    now[0] = 9.0
-    assert not unreadable.waited("in:1") and not unreadable.waited("in:2")
-    now[0] = 10.0
-    assert unreadable.waited("in:1") and not unreadable.waited("in:2")
-    unreadable.settled("in:1")
-    assert not unreadable.waited("in:1")
+MANY = 60
+PATIENCE_S = 0.4
 
 
-async def test_a_task_of_a_later_release_is_applied_as_far_as_its_log_says(tmp_path: Path) -> None:
-    """No moderator of this release reads the session; the log has what it came to."""
-    madp = PROTOCOLS["madp"]
-    newer = {**PROTOCOLS, "madp": replace(madp, version=madp.version + 90, oldest=madp.version)}
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "a.txt").write_text("a\n")
-    async with Engine(tmp_path / "bus", queues={"helper": "helper"}) as engine:
-        later = await engine.moderator(newer)
-        kept = await artifacts.put(engine.owner, "s1", archive({"a.txt": (b"a\n", False)}))
-        task = {"protocol": "madp", "settings": {"folder": kept}}
-        assert (await engine.open("s1", **task)).fate == "taken"
-        await engine.closed("s1")
-        kept = await artifacts.put(engine.owner, "s2", archive({"a.txt": (b"a\n", False)}))
-        helper = await engine.worker("helper", {"latency_s": 600.0}, drain_s=0.0)
-        assert (await engine.open("s2", **task)).fate == "taken"
-        await helper.__aexit__()
-        await later.__aexit__()
-        await engine.moderator()
-        creds = tmp_path / "owner.json"
-        engine.credentials["owner"].save(creds)
-        bus = ("--nats", engine.server.url, "--creds", str(creds))
-
-        def apply(sid: str) -> tuple[int, str, str]:
-            return Front(tmp_path).run("sessions", "apply", sid, "--folder", str(folder), *bus)
-
-        code, _, err = await asyncio.to_thread(apply, "s1")
-        assert (code, "not applied: the session ended with nobody" in err) == (1, True), err
-        code, _, err = await asyncio.to_thread(apply, "s2")
-        assert code == 2 and "session s2 was not finished: it is of another version of madp" in err, err
-        assert "Traceback" not in err and "parley sessions cancel s2 --nats" in err
+async def test_what_cannot_be_read_stands_in_the_list_and_the_rest_is_not_tried(bare: Engine) -> None:
+    await lost(bare, "s1")
+    connection = await bare.connect("moderator")
+    entry, opened = (await bare.log("s1"))[0].encode(), (await bare.sessions()).rows[0]
+    index, ended_log = Index(connection), Log(connection)
+    sids = [f"x{n}" for n in range(MANY)]
+    for sid in sids:
+        ended = msgspec.structs.replace(opened, session=sid, status="finished", closed_ns=opened.opened_ns + 1)
+        await ended_log.append(sid, subjects.OPENED, entry, 0, ended)
+        await index.put(ended)
+    client = Client(bare.owner, "owner", patience_s=PATIENCE_S)
+    began = time.monotonic()
+    for ended_as in ("", "agreed"):
+        found = await Listing().find(client, ListFilter(ended=ended_as), limit=200)
+        lines = {one.session: one for one in found.sessions if one.session in sids}
+        assert list(lines) == sids[::-1], "in their order, whatever is asked for: whether they fit is not known"
+        tried = [one for one in lines.values() if "not tried" not in one.unread]
+        assert all(one.unread and not one.kind for one in lines.values()) and 0 < len(tried) <= 16
+        assert tried == list(lines.values())[: len(tried)]
+    assert time.monotonic() - began < 2 * PATIENCE_S + 8, "each list waited once"
