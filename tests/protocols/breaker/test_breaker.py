@@ -55,6 +55,7 @@ def test_more_than_three_failures_in_ten_tasks_degrade() -> None:
     play.told(False)
     assert play.degraded
     (post,) = play.bodies("degraded")
+    assert play.posts("degraded", "control"), "where moderators and observers read"
     assert [f["session"] for f in post["failures"]] == ["t1", "t2", "t3", "t10"]
     assert "4 of the last 10 tasks" in post["text"]
     assert [c for c in play.entries[-1].commands if isinstance(c, log.Notify)] == [
@@ -76,7 +77,7 @@ def test_five_in_a_row_recover() -> None:
     assert play.degraded, "a failure begins the count anew"
     play.told(True)
     assert not play.degraded
-    assert len(play.posts("recovered")) == 1
+    assert len(play.posts("recovered", "control")) == 1
     assert [c.severity for e in play.entries for c in e.commands if isinstance(c, log.Notify)] == ["warning", "info"]
     play.told(False, False, False)
     assert not play.degraded, "what was before does not count"

@@ -1,7 +1,6 @@
 """What the helper retrieves and measures, and what debaters look up: passages of the documents, figures that a plain
 computation gives too, and a prototype of the evidence that is not made from what it judges."""
 
-import asyncio
 import json
 import math
 from typing import Any
@@ -11,13 +10,11 @@ import numpy as np
 import pytest
 
 from parley.agents.context import Other, Shown
-from parley.agents.encoders.embedded import Embedded
 from parley.agents.models import Completion, make_model
 from parley.agents.models.computed import with_computed
 from parley.agents.models.extractive import Extractive
 from parley.agents.models.recorded import RecordedModel
 from parley.agents.prompts.prompting import build
-from parley.agents.retrieval.corpus import collapse
 from parley.agents.text.tokens import estimate
 from parley.agents.tools.allow import LOOKING, load
 from parley.agents.worker_model import WorkerModel
@@ -63,32 +60,6 @@ def found(brief: RetrieveBrief = ALL, documents: object = None, encoder: str = "
     )
 
 
-def matrix(similarities: Similar) -> np.ndarray:
-    """The whole Gram matrix."""
-    n = len(similarities.dots)
-    rows = np.zeros((n, n))
-    rows[np.triu_indices(n)] = similarities.gram
-    return rows + np.triu(rows, 1).T
-
-
-def naive(texts: list[str], task: str, context: list[str]) -> tuple[list[float], list[float]]:
-    """(the upper triangle, cosines with the prototype), in plain loops."""
-
-    async def encode(all_: list[str]) -> list[list[float]]:
-        return [[float(x) for x in row] for row in await Embedded().encode(all_)]
-
-    def dot(a: list[float], b: list[float]) -> float:
-        return math.fsum(x * y for x, y in zip(a, b, strict=True))
-
-    rows = asyncio.run(encode([collapse(t) for t in [task, *context, *texts]]))
-    first, own = rows[: 1 + len(context)], rows[1 + len(context) :]
-    mean = [sum(column) for column in zip(*first, strict=True)]
-    length = math.sqrt(dot(mean, mean))
-    theta = [x / length for x in mean]
-    upper = [dot(own[i], own[j]) for i in range(len(own)) for j in range(i, len(own))]
-    return upper, [dot(o, theta) for o in own]
-
-
 def test_passages_stand_in_their_documents_and_those_of_the_question_come_first() -> None:
     completion = found(documents=[*NOISE, *DOCUMENTS])
     body = completion.body
@@ -120,16 +91,6 @@ def test_what_talks_as_to_a_machine_is_left_out_and_flagged(attack: str) -> None
     plain = found(encoder="none")
     tried = found(encoder="none", documents=[*DOCUMENTS, document("z.md", f"{attack}\n")])
     assert tried.body == plain.body and tried.flags == (BY_WORDS, "injection")
-
-
-def test_similarities_are_what_a_plain_computation_gives() -> None:
-    body = found().body
-    texts = [p.text for p in body.passages]
-    upper, dots = naive(texts, QUESTION, texts)
-    assert body.similar.gram == pytest.approx(upper, abs=2e-6) and body.similar.dots == pytest.approx(dots, abs=2e-6)
-    gram = matrix(body.similar)
-    assert np.allclose(np.diag(gram), 1, atol=2e-6) and np.linalg.eigvalsh(gram).min() > -1e-5
-    assert all(v == round(v, 6) for v in (*body.similar.gram, *body.similar.dots))
 
 
 def test_measured_by_words() -> None:

@@ -69,6 +69,19 @@ def test_a_round_that_retries_ate_is_dropped_and_counts_for_nothing() -> None:
     assert play.result.rounds[0]["signals"]["stop"] == "budget"
 
 
+def test_a_seat_that_the_budget_keeps_from_another_attempt_is_missing_in_the_dropped_round() -> None:
+    """Each turn here uses all that it may, the helper's too."""
+    play = costly(6, {"attempts": 6})
+    play.blind(FOR, AGAINST)
+    play.reply("debater_1", case(FOR, argument("x")), WHOLE)
+    play.reply("debater_2", case(AGAINST, argument("y")), WHOLE)
+    play.measure()
+    while play.phase != "concluding":
+        play.reply("judge_1", None, WHOLE, error="down")
+    assert (play.stop["reason"], play.certificate["dropped_round"]) == ("budget", 1)
+    assert play.certificate["missing"] == ["judge_1 in round 1"]
+
+
 def test_the_plan_is_ranked_by_expected_information_gain() -> None:
     play = begun({"round_limit": 1})
     play.same(FOR, AGAINST)

@@ -104,6 +104,7 @@ def test_what_the_check_comes_to_decides_the_ending_whatever_reviewers_say(name:
         p.expire()
     assert p.stop["reason"] == reason and p.result.stop.converged is (reason == "approved") and said in p.warnings
     assert p.outcome["check"]["ok"] is {"approved": True, "unproven": False, "no_check": None}[reason]
+    assert p.outcome["check"]["why"] or reason != "unproven"
     assert (p.outcome["work"] is None) is (reason == "no_check"), "no work is begun, and none is paid"
 
 

@@ -32,13 +32,6 @@ def test_who_abstains_leaves_the_question_open_with_what_bears_on_it() -> None:
     assert play.result.stop.certificate["answers"] == 0 and show_of("single").alone(play.result) == {}
 
 
-def test_a_seat_that_never_answers_fails_the_session() -> None:
-    play = Play(attempts=2)
-    play.fail("answerer")
-    assert (play.result.status, play.result.stop.reason) == ("failed", "quorum")
-    assert play.result.rounds[0]["missing"] == ["answerer"]
-
-
 @pytest.mark.parametrize(
     ("document", "quote", "why"),
     [

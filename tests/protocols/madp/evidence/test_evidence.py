@@ -145,6 +145,7 @@ def test_what_claims_nothing_is_left_alone(text: str) -> None:
         ("All tests pass.", Evidence(), RED, False),
         ("I ran the suite: 5 passed, 1 failed.", Evidence(), RED, True),
         ("5 of the 6 tests pass, and it was so before.", Evidence(), RED, True),
+        ("I ran it: 1 of 6 failed.", Evidence(), RED, True),
         ("I ran the suite.", Evidence(), RED, True),
         ("I ran all tests and they pass.", Evidence(), GREEN, False),
         ("I ran all tests and they pass.", ran("pytest -q"), GREEN, True),
