@@ -36,7 +36,7 @@ def tiers_of(test: str) -> set[str]:
 
 LONGEST = frozenset({
     "tests/docs/test_pages.py", "tests/protocols/test_walks.py", "tests/house/test_stops.py",
-    "tests/security/test_cluster.py", "tests/stack/test_full_disk.py", "tests/house/test_deploy.py",
+    "tests/stack/test_full_disk.py", "tests/house/test_deploy.py",
     "research/research_tests/test_live_cells.py",
 })  # fmt: skip
 """They come first: the process that has them is at work on them while the others take over what comes behind. A long
@@ -133,9 +133,12 @@ def walked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def pytest_configure() -> None:
-    """A shell lets what it runs in the background ignore interrupts, and children inherit that; ours hear them."""
+    """A shell lets what it runs in the background ignore interrupts, and `nohup` the terminal's end. Children inherit
+    that; ours hear both."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 @pytest.hookimpl(wrapper=True)

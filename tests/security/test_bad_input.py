@@ -17,15 +17,13 @@ from parley.schemas.wire import MAX_DEPTH, nested_too_deep
 from parley.sessions import why_no_record
 from parley.settings import Settings
 from parley.web.principals import cookie_key
-from tests.support.debater import CRITIC, panel
+from tests.support.debater import panel
 from tests.support.forks import run as command
 
 RECORD = Path(__file__).parents[1] / "old_logs" / "1" / "consensus.jsonl"
 LINES = RECORD.read_text().split("\n")
 SHOWN = (
-    ("replay",), ("replay", "--json"), ("replay", "--set", "consensus.threshold=70"), ("explain",),
-    ("explain", "--json"), ("sessions", "show"), ("sessions", "show", "--json"), ("sessions", "export"),
-    ("sessions", "export", "--format", "json"), ("sessions", "export", "--format", "markdown"),
+    ("replay", "--set", "consensus.threshold=70"), ("explain", "--json"), ("sessions", "show"), ("sessions", "export"),
     ("sessions", "export", "--format", "html"),
 )  # fmt: skip
 
@@ -57,12 +55,23 @@ _OPEN, _CLOSE = '[{"x":', "}]"
 # ---------------------------------------------------------------- records
 
 
+SURROGATE = json.dumps({"parley": "session", "session": "\ud800", "version": 1})
+RECORDS = {
+    "no header": (0, "[" * 5_000, "{} is no exported session"),
+    "a header with half a character": (0, SURROGATE, "surrogate"),
+    "an entry that is too deep": (
+        1, deep(MAX_DEPTH + 1), "{}, line 2: lists and objects are nested too deep, allowed are 800 levels",
+    ),
+}  # fmt: skip
+"""The line that is another one, and what is said of the file."""
+
+
+@pytest.mark.parametrize("case", RECORDS)
 @pytest.mark.parametrize("shown", SHOWN, ids=" ".join)
-def test_a_record_that_is_nested_too_deep_names_line_and_limit(shown: tuple[str, ...], tmp_path: Path) -> None:
-    head = record(tmp_path, 0, "[" * 5_000)
-    assert f"{head} is no exported session" in refused(*shown, head)
-    entry = record(tmp_path, 1, deep(MAX_DEPTH + 1))
-    assert f"{entry}, line 2: lists and objects are nested too deep, allowed are 800 levels" in refused(*shown, entry)
+def test_a_record_that_cannot_be_read_is_named(shown: tuple[str, ...], case: str, tmp_path: Path) -> None:
+    line, text, why = RECORDS[case]
+    file = record(tmp_path, line, text)
+    assert why.format(file) in refused(*shown, file)
 
 
 @pytest.mark.parametrize("shown", SHOWN, ids=" ".join)
@@ -70,12 +79,6 @@ def test_a_record_as_deep_as_is_allowed_is_shown(shown: tuple[str, ...], tmp_pat
     code, _, err = command(*shown, record(tmp_path, 1, deep(MAX_DEPTH)))
     assert "Traceback" not in err and (code, err) in [(0, ""), (1, err)]
     assert code == 0 or "does not recompute" in err
-
-
-@pytest.mark.parametrize("shown", SHOWN, ids=" ".join)
-def test_half_a_character_in_a_record_is_refused(shown: tuple[str, ...], tmp_path: Path) -> None:
-    head = json.dumps({"parley": "session", "session": "\ud800", "version": 1})
-    assert "surrogate" in refused(*shown, record(tmp_path, 0, head))
 
 
 ENTRIES = {
@@ -99,7 +102,11 @@ def test_an_entry_that_is_none_is_named(case: str, tmp_path: Path) -> None:
     assert code == 1 and why.format(line) in err and "Traceback" not in err, err[-300:]
 
 
-def test_what_stands_on_a_bus_is_read_by_the_same_limit() -> None:
+def test_what_is_of_another_version_or_on_a_bus_is_read_by_the_same_rules(tmp_path: Path) -> None:
+    for what, why in (({"parley": "session", "version": 2}, "has version 2"), ({"parley": "posts"}, "what was posted")):
+        other = record(tmp_path, 0, json.dumps({"session": "s", "version": 1, **what}))
+        with pytest.raises(BadInput, match=why):
+            read_record(Path(other))
     with pytest.raises(BadInput, match="session s, entry 2: lists and objects are nested too deep, allowed are 800"):
         record_of("s", (LINES[1], deep(MAX_DEPTH + 1)))
     assert len(record_of("s", (LINES[1], "", deep(MAX_DEPTH))).entries) == 2
@@ -114,15 +121,6 @@ def test_brackets_in_texts_are_no_nesting() -> None:
     assert nested_too_deep(b"[" * 900 + b'"' + b'\\"' * 300_000)  # in an instant, though no text ends
 
 
-def test_a_record_of_another_version_or_of_posts_is_still_told_apart(tmp_path: Path) -> None:
-    other = record(tmp_path, 0, json.dumps({"parley": "session", "session": "s", "version": 2}))
-    with pytest.raises(BadInput, match="has version 2, and this release reads version 1"):
-        read_record(Path(other))
-    posts = record(tmp_path, 0, json.dumps({"parley": "posts", "session": "s", "version": 1}))
-    with pytest.raises(BadInput, match="holds what was posted"):
-        read_record(Path(posts))
-
-
 # ---------------------------------------------------------------- YAML and JSON that people write
 
 ENDLESS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -130,20 +128,15 @@ ENDLESS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
 )
 YAMLS = {
     "half a character": ('a: ["\\ud800"]', r"'\\ud800' holds half a character"),
-    "half a character in a key": ('"\\udfff": 1', "half a character"),
     "no date": ("a: !!timestamp x", "a value is not what it says it is"),
-    "no date as a key": ("!!timestamp x: 1", "a value is not what it says it is"),
     "no truth": ("a: !!bool x", "a value is not what it says it is"),
     "no number": ("a: !!int ''", "a value is not what it says it is"),
-    "no decimal": ("a: !!float ''", "a value is not what it says it is"),
     "a character beyond all": ('a: "\\UFFFFFFFF"', "a value is not what it says it is"),
     "the same half twice": ('"\\ud800": 1\n"\\ud800": 2', "the key '.ud800' stands here again"),
     "a long number": ("a: 0x" + "f" * 5_000, "a number has more than 1,024 bits"),
-    "a long number as a key": ("? 0x" + "f" * 5_000 + "\n: 1", "a number has more than 1,024 bits"),
     "within itself": ("a: &x [*x]", "nested more than 50 deep"),
     "within itself, by a merge": ("a: &x\n  b: *x", "nested more than 50 deep"),
     "deep": ("a: " + "[" * 51 + "]" * 51, "nested more than 50 deep"),
-    "very deep": ("a: " + "[" * 5_000, "nested more than 50 deep"),
     "a few lines that are millions": (ENDLESS, "more than 200,000 values"),
 }
 
@@ -154,9 +147,6 @@ def test_yaml_that_is_no_plain_value_is_refused(case: str) -> None:
     with pytest.raises(strict_yaml.BadYaml, match=why) as error:
         strict_yaml.load(text)
     assert len(str(error.value)) < 300 and str(error.value).isascii()
-
-
-def test_yaml_as_people_write_it_is_read() -> None:
     assert strict_yaml.load("a: &x {b: é}\nc: *x\nd: 2024-01-01\n") is not None
     assert strict_yaml.load("a: " + "[" * 49 + "]" * 49) is not None
     assert strict_yaml.load(f"a: {2**1_000}") == {"a": 2**1_000}
@@ -220,16 +210,7 @@ def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(
     ]  # fmt: skip
     assert json.loads(out)["cleaned"] == notes
     assert [text.removeprefix("parley: ") for text in err.splitlines()][: len(notes)] == notes
-
-
-def test_nothing_is_noted_of_a_question_that_is_plain(tmp_path: Path) -> None:
-    seats = panel(tmp_path, seats=CRITIC, protocol="critic")
-    code, out, err = command("ask", "a\tb\nc", "--dry-run", "--json", "--panel-file", str(seats), "--state", "state")
-    assert code == 0 and "cleaned" not in json.loads(out) and "removed" not in err
-
-
-def test_what_was_pasted_is_asked_without_it(tmp_path: Path) -> None:
-    """Competitions refuse a motion with control characters: this one has none any more when it is opened."""
+    # Competitions refuse a motion with control characters: this one has none any more when it is opened.
     state = ("--panel-file", str(panel(tmp_path)), "--state", str(tmp_path / "state"))
     code, out, err = command("ask", "\x1b[1mThis house would\x07\r\n", "--dry-run", "--json", *state)
     assert code == 0 and len(json.loads(out)["cleaned"]) == 3, err
@@ -255,11 +236,6 @@ def test_a_file_that_cannot_be_read_is_named_and_not_waited_for(
         os.mkfifo(path)
     said = refused(*(word.format(path) for word in words))
     assert str(path) in said and ("Too many levels" in said or "it is a pipe, and nobody writes to it" in said)
-
-
-def test_a_pipe_with_a_writer_is_read() -> None:
-    code, out, err = command("ask", "q", "--config", "/dev/stdin", "--dry-run", "--json", said=b"protocol: none-such\n")
-    assert code == 2 and "'none-such' is not a protocol" in err, out
 
 
 def test_a_lost_record_is_not_called_a_refusal() -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import re
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,17 +13,16 @@ from deploy.monitoring.alerts import ALERTS
 from parley.bus import accounts, subjects
 from parley.bus.accounts import Credentials
 from parley.bus.connection import Connection, connect
-from parley.bus.embedded import EmbeddedServer, find_server
+from parley.bus.embedded import EmbeddedServer
 from parley.bus_admin import check
 from parley.bus_admin.attacks import ATTACKS
 from parley.bus_admin.check import COMPARED, NOT_ASKED, NOT_RUN, REFUSED, SAME, THROUGH, AttackResult
 from parley.client.errors import BadInput, Unreachable
 from parley.stack import keys
 from parley.stack.lease import read_running
-from parley_research.embedded_cluster import HOST, free_ports
 from tests.conftest import Eventually
 from tests.parley.support import Front, until
-from tests.security.support import PINS, QUEUES, Target, allowed, naive
+from tests.security.support import Target, allowed, naive
 from tests.support.forks import run
 
 LINES, COLUMNS = 24, 80
@@ -132,36 +130,10 @@ async def test_a_server_that_lets_everything_through_is_found_out_and_unharmed(t
         assert all(len(row.found) == row.tries for attack, row in rows.items() if attack != COMPARED)
         assert (await kept(conn), await target.sessions()) == before
         assert worker.ready is None
-        code, out, err = await asyncio.to_thread(
-            run, "bus", "check", "--nats", target.server.url, "--dir", str(tmp_path / "keys")
-        )
-    assert (code, err) == (1, "")
-    lines = out.splitlines()
-    assert len(lines) <= LINES and max(map(len, lines)) <= COLUMNS
-    assert sum("WENT THROUGH: " in line for line in lines) == len(ATTACKS) + 1
-
-
-@pytest.mark.parametrize("more", [(), ("-js",)], ids=["plain", "JetStream"])
-def test_a_server_without_any_configuration_is_found_out(tmp_path: Path, more: tuple[str, ...]) -> None:
-    """It takes everybody, and knows no operator."""
-    for name, credentials in accounts.mint(accounts.table(QUEUES, pins=PINS)).items():
-        credentials.save(keys.file(tmp_path, name))
-    (port,) = free_ports(1)
-    command = [find_server(), "-a", HOST, "-p", str(port), "-sd", str(tmp_path / "store"), *more]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        try:
-
-            def found() -> list[AttackResult] | None:
-                try:
-                    return check.run(f"nats://{HOST}:{port}", tmp_path)
-                except Unreachable:
-                    return None
-
-            rows = until(found, "it does not answer")
-        finally:
-            server.kill()
-    assert {row.attack: row.outcome for row in rows} == {**dict.fromkeys(ATTACKS, THROUGH), COMPARED: NOT_RUN}
-    assert not check.good(rows)
+        given = ("--nats", target.server.url, "--dir", str(tmp_path / "keys"))
+        code, out, err = await asyncio.to_thread(run, "bus", "check", *given)
+    assert (code, err) == (1, "") and len(out.splitlines()) <= LINES
+    assert out.count("WENT THROUGH: ") == len(ATTACKS) + 1
 
 
 LOOSENED: dict[str, tuple[str, str, str]] = {
@@ -214,16 +186,10 @@ async def test_what_an_account_imports_beyond_the_table_is_found(tmp_path: Path)
         rows = await checked(target, tmp_path / "keys")
         assert outcomes(rows) == {COMPARED: THROUGH}
         assert [found.words for found in rows[COMPARED].found] == ["con_1 imports parley.ch.*.team_pro.* of CORE"]
-
-
-async def test_a_grant_that_the_credentials_do_not_know_is_found(tmp_path: Path) -> None:
-    """The server's table grants `client` the sessions of `client_2`."""
-    async with Target(tmp_path / "bus") as target:
-        await target.up()
-        target.loosen()
+        target.loosen()  # a grant of which the credentials know nothing
         rows = await checked(target, tmp_path / "keys")
     assert outcomes(rows) == {"reads others' sessions": THROUGH, COMPARED: THROUGH}
-    assert {found.who for row in rows.values() for found in row.found} == {"client"}
+    assert "client" in {found.who for row in rows.values() for found in row.found}
 
 
 async def test_a_folder_of_a_few_suffices(tmp_path: Path) -> None:
@@ -233,12 +199,8 @@ async def test_a_folder_of_a_few_suffices(tmp_path: Path) -> None:
         target.save(tmp_path / "few", "con_1", "client")
         rows = await checked(target, tmp_path / "few")
         assert (outcomes(rows), rows[COMPARED].outcome) == ({}, NOT_ASKED)
-        target.save(tmp_path / "more", "con_1", "operator")
-        rows = await checked(target, tmp_path / "more")
-        assert (outcomes(rows), rows[COMPARED].outcome) == ({}, SAME)
-        code, out, _ = await asyncio.to_thread(
-            run, "bus", "check", "--nats", target.server.url, "--dir", str(tmp_path / "few"), "--json"
-        )
+        given = ("--nats", target.server.url, "--dir", str(tmp_path / "few"), "--json")
+        code, out, _ = await asyncio.to_thread(run, "bus", "check", *given)
     document = json.loads(out)
     assert (code, document["passed"], document["attacks"]) == (0, True, len(ATTACKS) + 1)
     assert document["outcomes"] == {REFUSED: len(ATTACKS), NOT_ASKED: 1}

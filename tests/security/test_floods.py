@@ -22,23 +22,20 @@ SESSIONS = 6
 pytestmark = pytest.mark.serial
 
 
-async def completes(bare: Engine, name: str, sessions: int = SESSIONS) -> list[float]:
-    """Open sessions and follow each to its end as a viewer does; seconds that each took."""
+async def completes(bare: Engine, name: str, sessions: int = SESSIONS) -> float:
+    """Open sessions and follow each to its end as a viewer does; seconds that the longest took."""
     reader = Reader(await bare.connect("owner"))
-    alive: list[Live] = []
 
     async def one(sid: str) -> float:
         began = time.perf_counter()
         assert (await bare.open(sid, settings={"round_limit": 2})).fate == "taken"
-        async for post in reader.follow(sid, ("public", "control"), on_live=alive.append):
+        async for post in reader.follow(sid, ("public", "control")):
             if post.kind == CLOSED:
                 assert decode(post.body, Result).status == "finished"
                 return time.perf_counter() - began
         raise AssertionError("it ended without a word")
 
-    found = list(await asyncio.gather(*(one(f"{name}{i}") for i in range(sessions))))
-    print(f"\n{name}: the viewers heard {len(alive):,} pieces of live text", end="")
-    return found
+    return max(await asyncio.gather(*(one(f"{name}{i}") for i in range(sessions))))
 
 
 async def blast(connection: Connection, count: int, subject: str, payload: bytes, *, many: bool = False) -> None:
@@ -73,21 +70,11 @@ async def test_other_sessions_complete_while_an_agent_and_a_client_flood(tmp_pat
             (client, 4_000, subjects.fate("client", "client", sid), b'{"seq":1}', False),
             (client, 4_000, subjects.inbox("client", "client", "flood"), encode(CancelSession()), True),
         )  # fmt: skip
-        began = time.perf_counter()
         flooding = [asyncio.create_task(blast(c, n, s, p, many=m)) for c, n, s, p, m in floods]
         loud = await completes(bare, "loud")
-        done = sum(task.done() for task in flooding)
         await asyncio.gather(*flooding)
-        took = time.perf_counter() - began
-        total = sum(n for _, n, *_ in floods)
-        print(
-            f"\n{SESSIONS} sessions: quiet {max(quiet):.2f} s, in a flood {max(loud):.2f} s (the longest); "
-            f"{total:,} messages in {took:.1f} s, {done} of {len(floods)} floods over before the sessions"
-        )
-        assert max(loud) < 30
-        # Afterwards all is as before.
-        after = await completes(bare, "after", 2)
-        assert max(after) < 10 * max(quiet) + 5
+        assert loud < 30
+        assert await completes(bare, "after", 2) < 10 * quiet + 5, "afterwards all is as before"
 
 
 QUEUES = {f"panelist_{i}": "panelist" for i in (1, 2, 3, 4)} | {"analyst": "analyst"}
@@ -100,9 +87,7 @@ async def test_a_full_stream_refuses_and_deadlines_still_pass(tmp_path: Path) ->
         await bare.moderator()
         for queue in ("panelist_1", "panelist_2", "analyst"):
             await bare.worker(queue)
-        here = Announcement(instance="silent", queue="panelist_3", roles=("panelist",), model="m", family="f")
-        silent = await bare.connect("panelist_3")
-        await silent.publish(subjects.here("panelist", "panelist_3", ""), encode(here), confirm=True)
+        await bare.worker("panelist_3", {"latency_s": 60.0}, drain_s=0.1)
         assert (await bare.open("s1", turn_timeout_s=1.0, settings={"round_limit": 1})).fate == "taken"
         client = await bare.connect("client")
         inbox = client.nc.new_inbox()
@@ -119,10 +104,6 @@ async def test_a_full_stream_refuses_and_deadlines_still_pass(tmp_path: Path) ->
         assert refused, "the stream is full at some time"
         assert b"maximum messages" in refused[0]
         result = decode((await bare.closed("s1", 30.0)).body, Result)
-        took = time.perf_counter() - began
-        print(
-            f"\nfull after {sent:,} messages; a deadline of 1 s and the session's end came {took:.1f} s after the first"
-        )
         assert result.session == "s1"
         while True:  # as every client does
             try:

@@ -2,7 +2,6 @@
 
 import secrets
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from parley.bus import subjects
 from parley.bus.channels import CLIENT, CLIENTS, readable_by
 from parley.bus.connection import Connection
-from parley.bus.errors import BusError, Denied, UnknownSession
+from parley.bus.errors import BusError, UnknownSession
 from parley.bus.posts import Reader
 from parley.coordinator.commands import StartChild
 from parley.schemas.post import AskFate, Fate, Live, Post
@@ -18,7 +17,6 @@ from parley.schemas.session import CancelSession, Document, OpenSession
 from parley.schemas.wire import encode
 from tests.coordinator.floor_play import ANSWERS, ends, when
 from tests.engine.floor import opened, posted, protocols, say
-from tests.security.support import Target
 from tests.support.engine import Engine, until
 
 TEXT = "Vilnius is the capital."
@@ -47,26 +45,18 @@ async def follow(connection: Connection, sid: str) -> tuple[list[Post], list[Liv
     return posts, live
 
 
-@pytest.mark.parametrize("user", ["alice", "audit", "auditor", "owner"])
+@pytest.mark.parametrize("user", ["alice", "audit", "owner"])
 async def test_its_owner_and_who_was_granted_it_read_a_session(bare: Engine, user: str) -> None:
     await bare.moderator()
     await bare.workers({"latency_s": 0.5})
     await alices(bare)
     posts, live = await follow(await bare.connect(user), "s1")
+    with pytest.raises(UnknownSession):
+        await follow(await bare.connect("bob"), "s1")
     assert {p.channel for p in posts} >= {"public", "control"}
     assert (posts[-1].channel, posts[-1].kind) == ("control", "closed")
     assert live, "seat states are heard"
     assert {one.session for one in live} == {"s1"}
-
-
-async def test_a_granted_reader_reads_its_own_sessions_too(bare: Engine) -> None:
-    await bare.moderator()
-    await bare.workers()
-    await alices(bare, "mine", "audit")
-    posts, _ = await follow(await bare.connect("audit"), "mine")
-    assert posts[-1].kind == "closed"
-    with pytest.raises(UnknownSession):
-        await follow(await bare.connect("alice"), "mine")
 
 
 async def test_a_child_is_of_the_owner_of_the_session_above(bare: Engine) -> None:
@@ -124,22 +114,3 @@ async def test_fate_answers_its_author_only(bare: Engine) -> None:
         assert (await bare.open(sid, question="Who is right?", protocol=protocol)).fate == became
         assert await asked(bare.owner, sid, seq) == became
         assert await asked(stranger, sid, seq) == "pending"
-
-
-async def test_the_broker_refuses_what_a_debater_may_not_do(tmp_path: Path) -> None:
-    """Hear the other team, write its channel, speak as another, take another's turns: who may is let through."""
-    team = subjects.post.of(channel="team_pro")
-    spoken = (
-        subjects.say("any", "team_pro", "pro_1", "s1"), subjects.say("any", "public", "pro_1", "s1"),
-        subjects.next_turns("pro_1"),
-    )  # fmt: skip
-    async with Target(tmp_path) as target:
-        pro, con = await target.connect("pro_1"), await target.connect("con_1")
-        await pro.subscribe(team, print)
-        for subject in spoken:
-            await pro.publish(subject, b"{", confirm=True)
-        with pytest.raises(Denied, match="subscribe"):
-            await con.subscribe(team, print)
-        for subject in (subjects.say("any", "team_pro", "con_1", "s1"), *spoken):
-            with pytest.raises(Denied, match="publish"):
-                await con.publish(subject, b"{", confirm=True)

@@ -1,13 +1,12 @@
 """What each process of a real stack knows: its environment as the system has it, and its memory."""
 
-import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -79,32 +78,6 @@ def leased(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path
         yield lease.state, lease.running()
 
 
-@contextmanager
-def in_foreground(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, Running]]:
-    """`parley up` in an interpreter of its own."""
-    seats = {row.queue: {"spec": row.spec, "copies": row.copies} for row in rows(folder)}
-    (folder / "panel.yaml").write_text(json.dumps({"seats": seats}))
-    (folder / "parley.yaml").write_text("protocol: consensus\npanel_file: panel.yaml")
-    environ = {k: v for k, v in variables().items() if not k.startswith("PARLEY__")}
-    up = subprocess.Popen(
-        [sys.executable, "-m", "parley", "up", "--json", "--state", "state"], cwd=folder, env=environ,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        assert up.stdout is not None and up.stderr is not None
-        said = up.stdout.readline()
-        assert said, up.stderr.read()
-        until(lambda: (found := read_running(folder / "state")) and found.ready, "it is not up", 30)
-        running = read_running(folder / "state")
-        assert running is not None and running.permanent
-        yield folder / "state", running
-        up.terminate()
-        assert up.wait(20) == 0
-    finally:
-        up.kill()
-        up.communicate()
-
-
 def memory(pid: int) -> bytes:
     """All that a process may write to, and has not swapped out."""
     found = []
@@ -127,39 +100,31 @@ def processes(running: Running) -> Mapping[str, int]:
     return {"supervisor": running.supervisor, **{named.get(c.pid, f"{c.name()} {c.pid}"): c.pid for c in children}}
 
 
+def again(state: Path, was: int) -> Any:
+    """The service, once it is ready in another process."""
+    running = read_running(state)
+    service = running and running.services.get("panelist_2-1")
+    return service if service and service.pid != was and service.ready else None
+
+
 @pytest.mark.serial
-@pytest.mark.parametrize("started", [leased, in_foreground])
 def test_a_secret_reaches_the_agents_that_use_it_and_no_other_process(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: object
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert callable(started)
-    with started(tmp_path, monkeypatch) as (state, running):
+    with leased(tmp_path, monkeypatch) as (state, running):
         found = processes(running)
-        agents = AGENTS if started is leased else AGENTS - {"helper-1"}  # no protocol of the panel's asks a helper
-        assert agents | {"supervisor", "nats", "moderator-1"} < set(found), "a guardian stands beside them"
+        assert AGENTS | {"supervisor", "nats", "moderator-1"} < set(found), "a guardian stands beside them"
         environments = {n: Path(f"/proc/{pid}/environ").read_bytes() for n, pid in found.items()}
         lines = {n: Path(f"/proc/{pid}/cmdline").read_bytes() for n, pid in found.items()}
         held = {n: secrets_in(memory(pid)) for n, pid in found.items()}
         for name, users in SECRETS.items():
-            if name.startswith("PARLEY__") and started is in_foreground:
-                continue
             assert {n for n, secrets in held.items() if value_of(name).encode() in secrets} == users, name
         assert not [n for n in found if secrets_in(environments[n] + lines[n])]
         assert all(b"PATH=" in text for text in environments.values())
+        agent = psutil.Process(running.services["panelist_2-1"].pid)
+        agent.kill()
+        service = until(lambda: again(state, agent.pid), "it is not started again", 30)
+        assert secrets_in(memory(service.pid)) == held["panelist_2-1"] != set(), "it has its key again"
         files = {str(path): path.read_bytes() for path in state.rglob("*") if path.is_file()}
     assert any(name.endswith("panelist_1-1.jsonl") for name in files)
     assert not [name for name, data in files.items() if b"0f1e2d3c" in data], "nothing of it is on disk"
-
-
-def test_a_killed_agent_has_its_key_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with leased(tmp_path, monkeypatch) as (state, before):
-        agent = psutil.Process(before.services["panelist_2-1"].pid)
-        agent.kill()
-        while True:
-            after = read_running(state)
-            assert after is not None
-            service = after.services.get("panelist_2-1")
-            if service is not None and service.pid != agent.pid and service.ready:
-                break
-        found = secrets_in(memory(service.pid))
-        assert value_of("ZAI_API_KEY").encode() in found and value_of("OPENAI_API_KEY").encode() not in found

@@ -40,27 +40,9 @@ class Event(NamedTuple):
 
 
 class Web:
-    """A gateway on a free port, and clients of it.
-
-    Parameters
-    ----------
-    keys
-        Folder of the principals' keys, as `folder_of` makes it.
-    streams
-        Of one principal at once.
-    body_s
-        So long a body may take.
-    roots
-        Folders that programs may have read.
-    head_s
-        So long the head of a request may take.
-    own
-        The gateway's own credentials.
-    offers
-        What may be asked for, and what past outcomes say.
-    opened
-        Further doors, each with its options.
-    """
+    """A gateway on a free port, and clients of it. `keys`: folder of the principals' keys, as `folder_of` makes it.
+    `streams`: of one principal at once. `roots`: folders that programs may have read. `own`: the gateway's own
+    credentials. `opened`: further doors, each with its options."""
 
     def __init__(
         self, url: str, keys: Path, streams: int = 256, body_s: float = BODY_S, roots: tuple[Path, ...] = (),
@@ -190,6 +172,20 @@ def folder_of(engine: Engine, folder: Path) -> dict[str, str]:
         engine.credentials[name].save(folder / f"{name}.json")
         found[name] = new_token(folder / f"{name}.json")
     return found
+
+
+@asynccontextmanager
+async def site_of(bus: Engine, keys: Path, **given: Any) -> AsyncIterator[Site]:
+    """A gateway of a bus, and all who ask there; `given`: as Web takes it."""
+    tokens = folder_of(bus, keys)
+    async with (
+        Web(bus.server.url, keys, **given) as web,
+        web.client(tokens["owner"]) as owner,
+        web.client(tokens["alice"]) as alice,
+        web.client(tokens["bob"]) as bob,
+        web.client(tokens["auditor"]) as auditor,
+    ):
+        yield Site(bus, web, owner, alice, bob, auditor)
 
 
 def posts(events: list[Event]) -> list[tuple[str, int]]:

@@ -65,23 +65,3 @@ def test_the_printed_link_opens_the_page_of_the_session_while_it_runs(tmp_path: 
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(link)
     front.assert_nothing_left()
-
-
-def test_a_page_is_not_opened_of_what_is_not_asked(tmp_path: Path) -> None:
-    front = Front(tmp_path, protocol="consensus")
-    code, _, err = front.run("ask", "x?", "--open", "--dry-run")
-    assert code == 2 and "--open" in err and "contradict" in err
-
-
-def test_the_gateway_opens_its_link_in_the_browser_where_it_is_told_to(tmp_path: Path) -> None:
-    front = Front(tmp_path, protocol="consensus")
-    opened, browser = browser_in(tmp_path)
-    child = front.start("serve", "--open", env=browser)
-    try:
-        link = opened.read_text()
-        assert child.stdout is not None and link in child.stdout.readline() + child.stdout.readline()
-        assert httpx2.get(link).status_code == 303
-    finally:
-        child.terminate()
-        child.communicate(timeout=30)
-    front.assert_nothing_left()

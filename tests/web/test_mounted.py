@@ -97,7 +97,8 @@ async def test_a_browser_asks_and_follows_links_beneath_a_prefix(site: tuple[str
 
 async def test_the_programs_doors_work_beneath_a_prefix(site: tuple[str, parley.WebApp]) -> None:
     url, web = site
-    async with httpx.AsyncClient(base_url=url, timeout=60) as client:
+    async with httpx.AsyncClient(base_url=url, timeout=120) as client:
+        assert "1869" in (await client.get("/own")).text, "the application asks by itself"
         asked = {"model": "parley/consensus", "messages": [{"role": "user", "content": CHAT}]}
         assert (await client.post(f"{AT}/v1/chat/completions", json=asked)).status_code == 401
         key = {"authorization": f"Bearer {web.token}"}
@@ -108,16 +109,3 @@ async def test_the_programs_doors_work_beneath_a_prefix(site: tuple[str, parley.
         accepts = {**key, "accept": "application/json, text/event-stream"}
         assert "serverInfo" in (await client.post(f"{AT}/mcp", json=hello, headers=accepts)).text
         assert (await client.get(f"{AT}/v1/models", headers={**key, "host": "elsewhere.example"})).status_code == 421
-
-
-async def test_the_application_asks_by_itself(site: tuple[str, parley.WebApp]) -> None:
-    async with httpx.AsyncClient(base_url=site[0], timeout=120) as client:
-        assert "1869" in (await client.get("/own")).text
-
-
-async def test_without_its_lifespan_it_says_so() -> None:
-    app = Starlette(routes=[Mount(AT, parley.web_app())])
-    transport = httpx.ASGITransport(app)
-    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-        answer = await client.get(f"{AT}/")
-    assert answer.status_code == 503 and "lifespan" in answer.text

@@ -1,10 +1,12 @@
 """One way in: the same text, options and documents come to equal openings through every door, and what is wrong is told
-by the name that the door has for it. No bus is there."""
+by the name that the door has for it. What may be asked for by name, and what the page of agents says of models. No bus
+is there."""
 
+import asyncio
 import base64
 import re
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,19 +22,25 @@ from parley.cli.app import app
 from parley.cli.protocol_options import document_of, is_given
 from parley.client.api import Parley
 from parley.client.errors import BadInput
+from parley.client.opening import Offer, opening_of
 from parley.client.setup.options import SESSION, taken
-from parley.planned.plan import plan_of
+from parley.planned.plan import Plan, plan_of
 from parley.question import read_request
 from parley.run import Run
-from parley.schemas.session import OpenSession
+from parley.schemas.presence import Announcement, Workers
+from parley.schemas.session import Document, OpenSession, Seat
 from parley.serving.offered_models import offers_of
-from parley.settings import load
+from parley.settings import Settings, load
+from parley.web.health import Health, Lack, Looks, ModelHealth
 from parley.web.mcp.options import SESSION as MCP
 from parley.web.mcp.tools import Tools
+from parley.web.offered_models import Offers
 from parley.web.openai.history import read
 from parley.web.openai.requests import parse_request
 from parley.web.page import starting
 from parley.web.page.form_fields import options as form
+from parley.web.page.people import models, seen
+from parley.web.program_sessions import document
 
 TEXT = "Tea or coffee?"
 
@@ -101,10 +109,8 @@ DOORS: dict[str, Through] = {"ask": _ask, "page": _page, "mcp": _mcp, "v1": _v1,
 OPTIONS: list[tuple[dict[str, Any], list[str]]] = [
     ({}, []),
     ({"settings": {"threshold": 80.0, "round_limit": 3}}, ["--threshold", "80", "--round-limit", "3"]),
-    ({"panel": 4}, ["--panel", "4"]),
     ({"protocol": "maci", "panel": 3, "settings": {"outcomes": ["a", "b"]}}, ["--panel", "3", "--outcomes", "a, b"]),
     ({"protocol": "critic", "settings": {"round_limit": 2}}, ["--round-limit", "2"]),
-    ({"protocol": "competition"}, []),
     ({"protocol": "madp", "settings": {"tool_calls": 0, "expert": "sre"}}, ["--expert", "sre"]),
     ({"protocol": "single", "seed": 7}, ["--seed", "7"]),
     ({"budget": {"tokens": 9_000, "cost_usd": 0.5}}, ["--budget-tokens", "9000", "--budget-usd", "0.5"]),
@@ -158,12 +164,10 @@ async def test_every_door_reads_the_same_text_and_tells_what_is_left_out(documen
 
 WRONG: list[tuple[dict[str, Any], list[str], str, str]] = [
     ({"settings": {"threshold": 700.0}}, ["--threshold", "700"], "--threshold", "settings.threshold"),
-    ({"settings": {"round_limit": 999}}, ["--round-limit", "999"], "--round-limit", "settings.round_limit"),
     ({"settings": {"debaters": 3}}, ["--debaters", "3"], "--debaters", "settings.debaters"),
     ({"settings": {"panel": 3}, "panel": 2}, [], "", "panel"),
     ({"protocol": "critic", "panel": 3}, ["--panel", "3"], "--panel", "panel"),
     ({"budget": {"tokens": -1}}, ["--budget-tokens", "-1"], "--budget-tokens", "budget.tokens"),
-    ({"budget": {"cost_usd": 0.0}}, ["--budget-usd", "0"], "--budget-usd", "budget.cost_usd"),
     ({"turn_timeout_s": 0.1}, ["--turn-timeout", "0.1"], "--turn-timeout", "turn_timeout_s"),
     ({"seed": "x"}, [], "", "seed"),
     ({"kind": "x" * 99}, ["--kind", "x" * 99], "--kind", "kind"),
@@ -196,20 +200,149 @@ def test_each_door_offers_what_the_table_has_for_it() -> None:
     assert {s.name for s in form()} <= {option.setting for option in SESSION}
 
 
-def test_settings_of_another_protocol_are_refused_also_from_set(tmp_path: Path) -> None:
-    sets = {"critic": {"round_limit": 3}}
-    _, document, _ = document_of([TEXT], {}, sets)
-    run = Run(plan=plan_of(load(None, {**_where(tmp_path), "protocol": "consensus", **sets})))
-    with pytest.raises(BadInput, match=r"^critic\.round_limit is not for consensus, but for critic$"):
-        read_request(run, TEXT, document, {})
-
-
-async def test_a_task_without_a_folder_gets_no_tools_that_are_for_one(documents: Path) -> None:
+async def test_a_task_without_a_folder_gets_no_tools_and_a_person_on_the_page_is_waited_for(
+    documents: Path,
+) -> None:
     for name in ("ask", "page", "mcp", "v1"):
         assert (await DOORS[name]({"protocol": "madp"}, [], documents)).settings == {"tool_calls": 0}, name
-
-
-async def test_a_seat_that_a_person_takes_on_the_page_waits_for_it(documents: Path) -> None:
     opening = await _page({"protocol": "consensus", "humans": ["panelist_1"]}, [], documents)
     flags = ["--human", "panelist_1", "--wait-for-human", "300"]
     assert opening.waits == {"panelist_1": 300.0} == (await _ask({"protocol": "consensus"}, flags, documents)).waits
+
+
+TWO = "seats:\n  {0}_1: {{role: panelist}}\n  {0}_2: {{role: panelist}}\n  analyst: {{}}\n"
+
+
+def _opened(offer: Offer, documents: Sequence[Document] = (), **given: object) -> OpenSession:
+    return opening_of("Tea?", given, documents, offer, door="mcp")
+
+
+def _plan(**given: object) -> Plan:
+    settings: Settings = load(None, dict(given))
+    return Plan(settings, None, every="protocol" not in given)
+
+
+def _panels(folder: Path, **texts: str) -> Path:
+    for name, text in texts.items():
+        (folder / f"{name}.yaml").write_text(text)
+    return folder
+
+
+def test_a_saved_panel_is_seated_beside_the_gateways_own_agents(tmp_path: Path) -> None:
+    plan, offers = offers_of(_plan(consensus={"threshold": 80}), _panels(tmp_path, deep=TWO.format("deep")))
+    assert {"deep_1", "deep_2", "panelist_1", "analyst"} <= {row.queue for row in plan.rows}
+    assert sum(row.queue == "analyst" for row in plan.rows) == 1
+    deep, own = offers.of("deep"), offers.of("consensus")
+    assert [seat.seat for seat in deep.seats] == ["deep_1", "deep_2", "analyst"] and deep.settings["panel"] == 2
+    assert [seat.seat for seat in own.seats] == ["panelist_1", "panelist_2", "panelist_3", "analyst"], "and not deep_1"
+    assert deep.settings["threshold"] == own.settings["threshold"] == 80
+    assert offers_of(_plan(protocol="consensus"))[1].of("consensus").seats == (), "without panels whoever is alive sits"
+    assert offers.of("madp").seats == () and offers.of("").protocol == "consensus"
+    two = _opened(own, settings={"panel": 2})
+    assert two.seats == own.seats and two.settings["panel"] == 2, "the question says which two of them sit"
+    with pytest.raises(BadInput, match=r"settings\.panel: got 4, consensus seats 3 of role panelist"):
+        _opened(own, settings={"panel": 4})
+
+
+@pytest.mark.parametrize(
+    ("texts", "why"),
+    [
+        ({"consensus": TWO.format("a")}, "consensus is a protocol"),
+        ({"a b": TWO.format("a")}, "letters, digits"),
+        ({"a": "protocol: madp\nseats:\n  helper: {}\n"}, "a panel for it would join every"),
+        (
+            {"a": "seats:\n  panelist_1: {model: extractive, room: 2}\n  panelist_2: {}\n  analyst: {}\n"},
+            "both seat panelist_1, with different models",
+        ),
+        ({}, "holds no panel file"),
+    ],
+)
+def test_a_folder_that_cannot_be_right_is_refused(tmp_path: Path, texts: dict[str, str], why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        offers_of(_plan(), _panels(tmp_path, **texts))
+
+
+def test_settings_that_name_a_file_are_the_operators_alone() -> None:
+    own = Offers([Offer(name="competition", protocol="competition", settings={"format": "four_stage"})])
+    for name in ("format", "personalities"):
+        inner = {"deliberation": "competition", "deliberation_settings": {name: "x.yaml"}}
+        with pytest.raises(BadInput, match=r"expected (one of|the)") as refused:
+            _opened(own.of("competition"), settings={name: "x.yaml"})
+        assert refused.value.field == f"settings.{name}"
+        with pytest.raises(BadInput, match=r"expected (one of|the)"):
+            _opened(own.of("madp"), settings=inner)
+    assert _opened(own.of("competition")).settings["format"]["name"] == "four_stage"
+
+
+def test_what_is_asked_for_goes_over_the_operators_settings_and_limits() -> None:
+    offer = Offer(
+        name="consensus", protocol="consensus", settings={"threshold": 80, "round_limit": 2},
+        seats=(Seat(seat="a", role="panelist", queue="a"),),
+    )  # fmt: skip
+    opening = _opened(offer, settings={"round_limit": 4}, budget={"calls": 9}, seed=7)
+    assert (opening.settings["threshold"], opening.settings["round_limit"], opening.seed) == (80, 4, 7)
+    assert opening.budget.calls == 9
+    with pytest.raises(BadInput, match="did you mean consensus"):
+        Offers().of("consenus")
+    many = [document(f"{i}.md", "x" * 5_000_000) for i in range(3)]
+    with pytest.raises(BadInput, match=r"15,000,000 characters.*12,000,000"):
+        _opened(Offers().of("consensus"), many)
+
+
+def worker(queue: str, model: str = "m1", **more: object) -> Announcement:
+    given = {"instance": f"i-{queue}", "queue": queue, "roles": ("panelist",), "model": model, "family": "f", **more}
+    return Announcement(**{"metered": True, **given})  # type: ignore[arg-type]
+
+
+NOT_ASKED = "announced by its worker, and not asked"
+
+
+@pytest.mark.parametrize(
+    ("how", "found", "health", "words"),
+    [
+        ({}, {}, "ok", NOT_ASKED),
+        ({}, {"a": ModelHealth(status="announced")}, "ok", NOT_ASKED),
+        ({}, {"a": ModelHealth(status="configured")}, "unknown", "configured, and not asked"),
+        ({}, {"a": ModelHealth(status="answers", seconds=0.42)}, "ok", "answered a tiny question in 0.4 s"),
+        (
+            {},
+            {"a": ModelHealth(status="answers", seconds=1), "b": ModelHealth(status="missing")},
+            "failed",
+            "not answer",
+        ),
+        ({"draining": True}, {}, "warning", "its workers are ending"),
+        ({"metered": False}, {"a": ModelHealth(status="ok")}, "ok", "no language model"),
+    ],
+)
+def test_a_models_health_is_what_was_found(
+    how: dict[str, Any], found: dict[str, ModelHealth], health: str, words: str
+) -> None:
+    workers = (worker("a", **how), worker("b", **how))
+    (model,) = models(workers, found)
+    assert model.health == health and words in model.words and model.queues == ("a", "b")
+    looked = Health(waiting={"a": 3}, missing=(Lack(what="no key", mend="set X"),))
+    there = Workers(workers=workers, experts=(), listening_s=60)
+    assert (seen(there, looked).waiting, seen(there, looked).missing) == ({"a": 3}, looked.missing)
+    assert seen(there, None).waiting is None and not seen(there, None).looked
+
+
+async def test_one_look_serves_all_who_ask_and_a_fault_is_no_end() -> None:
+    looked = 0
+
+    async def look() -> Health:
+        nonlocal looked
+        looked += 1
+        await asyncio.sleep(0)
+        return Health(waiting={"a": looked})
+
+    looks = Looks(look)
+    both = await asyncio.gather(looks.last(), looks.last())
+    assert looked == 1 and both[0] == both[1] == Health(waiting={"a": 1})
+    assert await looks.last() == both[0] and looked == 1
+    await looks.close()
+
+    async def broken() -> Health:
+        raise ValueError("no")
+
+    assert await Looks(broken).last() is None
+    assert await Looks(None).last() is None

@@ -1,25 +1,26 @@
-"""The server half of the web page: snapshots, streams, lists, and what each principal may see."""
+"""The server half of the web page: snapshots, streams, lists, what each principal may see; forks and feedback; seats of
+people; and that a session opened there is one whole trace."""
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import httpx2 as httpx
+import pytest
 from prometheus_client import generate_latest
 
-from parley.schemas.session import MAX_QUESTION
-from tests.support.engine import until
+from parley.schemas.session import MAX_FEEDBACK
+from tests.engine.test_rules import announce
+from tests.engine.test_traces import is_whole, named, of
+from tests.observability.receiver import Receiver
+from tests.parley.support import QUESTION, Front
+from tests.protocols.competition.play import small, speech
+from tests.support.engine import QUEUES, engine, until
 from tests.support.model import HOLDS_OUT, NO_ANSWER
-from tests.web.support import Event, Site, Web, posts, told
-
-BAD: list[tuple[dict[str, object], str]] = [
-    ({"question": "", "protocol": "consensus"}, "question"),
-    ({"question": "x" * (MAX_QUESTION + 1), "protocol": "consensus"}, "question"),
-    ({"question": "x?", "protocol": "consensos"}, "protocol"),
-    ({"question": "x?", "protocol": "consensus", "budget": {"euros": 1}}, "budget.euros"),
-    ({"question": "x?", "protocol": "consensus", "owner": "bob"}, "owner"),
-]
-"""A session that somebody wants, and the field that is refused."""
+from tests.web.support import Browser, Event, Site, Web, folder_of, posts, site_of, told
 
 
 async def test_a_session_is_watched_from_its_start_to_its_result(site: Site) -> None:
@@ -62,19 +63,6 @@ async def test_a_stream_resumed_at_any_position_gives_each_post_once(site: Site)
         assert posts(await site.owner.watched(sid, f"?from={id_}")) == whole[n:]
 
 
-async def test_a_stream_cut_while_it_runs_goes_on_at_another_copy(site: Site, tmp_path: Path) -> None:
-    async with Web(site.bus.server.url, tmp_path / "keys") as other, other.client(site.owner.token) as there:
-        sid = await site.owner.start()
-        first: list[Event] = []
-        async for event in site.owner.events(f"/api/sessions/{sid}/events"):
-            first.append(event)
-            if len(posts(first)) == 4:
-                break
-        rest = [e async for e in there.events(f"/api/sessions/{sid}/events", headers={"last-event-id": first[-1].id})]
-    found = posts(first) + posts(rest)
-    assert found == posts(await site.owner.watched(sid)) and rest[-1].name == "end"
-
-
 async def test_a_client_sees_its_own_sessions_and_no_others(site: Site) -> None:
     sid = await site.alice.start("Whose is this?")
     events = await site.alice.watched(sid)
@@ -84,9 +72,10 @@ async def test_a_client_sees_its_own_sessions_and_no_others(site: Site) -> None:
     for path in (f"/api/sessions/{sid}", f"/api/sessions/{sid}/events", f"/api/sessions/{sid}/export/record"):
         assert (await site.bob.get(path, 404))["error"]["field"] == "session"
     assert [r["session"] for r in (await site.alice.get("/api/sessions"))["sessions"]] == [sid]
+    then = await site.alice.start("Are you sure?", continues=sid)
+    assert f"previous/{sid}.md" in (await site.bus.log(then))[0], "and follows them up"
     assert (await site.bob.get("/api/sessions"))["sessions"] == []
-    assert (await site.auditor.get("/api/sessions"))["sessions"][0]["session"] == sid
-    assert (await site.bob.post(f"/api/sessions/{sid}/cancel", {}, 404))["error"]["field"] == "session"
+    assert sid in {row["session"] for row in (await site.auditor.get("/api/sessions"))["sessions"]}
 
 
 async def test_who_reads_the_session_of_another_cannot_act_in_it(site: Site) -> None:
@@ -94,21 +83,9 @@ async def test_who_reads_the_session_of_another_cannot_act_in_it(site: Site) -> 
     for path, body in (("cancel", {}), ("decide", {"item": "1", "choice": "emit"}), ("feedback", {"right": True})):
         refused = await site.auditor.post(f"/api/sessions/{sid}/{path}", body, 403)
         assert refused["error"]["field"] == "session" and "opened by somebody else" in refused["error"]["message"]
-        await site.bob.post(f"/api/sessions/{sid}/{path}", body, 404)
     seen = await site.auditor.get(f"/api/sessions/{sid}")
     assert seen["status"] == "open" and not {"cancel", "decide", "fork"} & set(seen["may"])
     await site.alice.post(f"/api/sessions/{sid}/cancel")
-
-
-async def test_a_client_follows_up_its_own_session_and_no_other(site: Site) -> None:
-    first = await site.alice.start()
-    await site.alice.watched(first)
-    then = await site.alice.start("Are you sure?", continues=first)
-    assert (await site.alice.get(f"/api/sessions/{then}"))["status"] in ("open", "finished")
-    (opened, *_) = await site.bus.log(then)
-    assert f"previous/{first}.md" in opened
-    asked = {"question": "x?", "protocol": "consensus", "continues": first}
-    assert (await site.bob.post("/api/sessions", asked, 404))["error"]["field"] == "session"
 
 
 async def test_twenty_sessions_run_in_one_stream(site: Site) -> None:
@@ -116,7 +93,7 @@ async def test_twenty_sessions_run_in_one_stream(site: Site) -> None:
     async with asyncio.timeout(30):
         events = [e async for e in site.owner.events(f"/api/events?session={','.join(sids)}")]
     assert sorted(e.data["session"] for e in events if e.name == "end") == sorted(sids)
-    assert posts(events) == [] and sum("result" in e.data for e in events) == 20
+    assert posts(events) == [] and {e.data["session"] for e in events if "result" in e.data} == set(sids)
 
 
 async def test_lists_are_searched_filtered_and_paged(site: Site) -> None:
@@ -152,25 +129,6 @@ async def test_lists_are_searched_filtered_and_paged(site: Site) -> None:
         assert (await site.owner.get(f"/api/sessions?{name}=zehn", 400))["error"]["field"] == name
 
 
-async def test_evidence_is_sent_with_a_question_and_checked_as_on_the_command_line(site: Site) -> None:
-    async def sent(*files: tuple[str, bytes]) -> httpx.Response:
-        request = json.dumps({"question": "What is it?", "protocol": "consensus"})
-        parts = [("evidence", file) for file in files]
-        return await site.owner.http.post("/api/sessions", data={"request": request}, files=parts)
-
-    opened = await sent(("panelist_1/a.md", b"It is the answer."), ("b.txt", b"It is not."))
-    found = await site.owner.get(f"/api/sessions/{opened.json()['session']}")
-    assert [row["name"] for row in found["documents"]] == ["b.txt", "panelist_1/a.md"]
-    twice = await sent(("a.md", b"x"), ("a.md", b"y"))
-    assert twice.json()["error"]["field"] == "evidence" and "twice" in twice.text
-
-
-async def test_a_session_that_cannot_be_is_refused_with_its_field(site: Site) -> None:
-    for body, field in BAD:
-        refused = await site.owner.post("/api/sessions", body, 400)
-        assert refused["error"]["field"] == field, refused
-
-
 async def test_an_estimate_says_what_a_session_may_come_to(site: Site) -> None:
     body = {"question": "x?", "protocol": "consensus", "budget": {"tokens": 10}}
     found = await site.owner.post("/api/estimate", body)
@@ -185,8 +143,6 @@ async def test_another_rule_is_replayed_without_a_call(site: Site) -> None:
     assert found["stop"] == "threshold" and found["round"] == 2 and found["saved_tokens"] > 0
     refused = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"threshold": 900}}, 400)
     assert refused["error"]["field"] == "consensus.threshold"
-    refused = await site.owner.post(f"/api/sessions/{sid}/what-if", {"settings": {"panel": 5}}, 400)
-    assert refused["error"]["field"] == "consensus.panel"
 
 
 async def test_exports_are_what_the_command_line_exports(site: Site) -> None:
@@ -205,48 +161,6 @@ async def test_exports_are_what_the_command_line_exports(site: Site) -> None:
     assert (await site.owner.get(f"/api/sessions/{sid}/export/exe", 400))["error"]["field"] == "form"
 
 
-async def test_who_asks_is_told_what_it_may_start(site: Site) -> None:
-    found = await site.owner.get("/api/me")
-    assert found["operates"] is True and found["default_protocol"] == "consensus"
-    offers = {p["name"]: p for p in found["protocols"]}
-    assert set(offers) == {"competition", "compound", "consensus", "critic", "maci", "madp", "single"}
-    settings = {s["name"]: s for s in offers["consensus"]["settings"]}
-    wanted = {
-        "name": "round_limit", "kind": "integer", "default": 5, "least": 1.0, "most": 50.0, "choices": [],
-        "help": "Largest number of rounds.", "replayable": True, "item": "text", "common": True,
-    }  # fmt: skip
-    assert {name: settings["round_limit"][name] for name in wanted} == wanted
-    assert settings["panel"]["replayable"] is False and "in turn" in offers["consensus"]["dealt"]
-    mine = await site.alice.get("/api/me")
-    assert mine["operates"] is False
-
-
-async def test_what_is_larger_than_its_limit_is_refused(site: Site) -> None:
-    request = json.dumps({"question": "x?", "protocol": "consensus"})
-    large = [("evidence", ("a.md", b"x" * 17_000_000))]
-    answer = await site.owner.http.post("/api/sessions", data={"request": request}, files=large)
-    assert answer.status_code == 413
-    sid = await site.owner.start()
-    answer = await site.owner.http.post(f"/api/sessions/{sid}/decide", content=b'"' + b"x" * 900_000 + b'"')
-    assert answer.status_code == 413
-    many = [("evidence", (f"{n}.md", b"x")) for n in range(2_001)]
-    answer = await site.owner.http.post("/api/sessions", data={"request": request}, files=many)
-    assert answer.status_code == 400 and "2000" in answer.text
-    deep = b'{"settings":' + b'{"a":' * 5_000 + b"1" + b"}" * 5_001
-    answer = await site.owner.http.post(f"/api/sessions/{sid}/what-if", content=deep)
-    assert answer.status_code == 400
-
-
-async def test_an_answer_to_a_question_that_is_not_there_is_refused(site: Site) -> None:
-    sid = await site.alice.start()
-    refused = await site.alice.post(f"/api/sessions/{sid}/decide", {"item": "7", "choice": "emit"}, 400)
-    assert refused["error"]["field"] == "item" and "does not exist" in refused["error"]["message"]
-    assert (await site.bob.post(f"/api/sessions/{sid}/decide", {"item": "7", "choice": "emit"}, 404))["error"]
-    assert (await site.alice.get("/api/inbox"))["items"] == []
-    found = await site.alice.get(f"/api/sessions/{sid}")
-    assert found["items"] == []
-
-
 async def test_the_gateway_counts_what_it_does(site: Site) -> None:
     sid = await site.owner.start()
     events = await site.owner.watched(sid)
@@ -259,3 +173,206 @@ async def test_the_gateway_counts_what_it_does(site: Site) -> None:
     assert "parley_gateway_streams 0.0" in shown and "parley_gateway_feeds 1.0" in shown
     (lags,) = [float(n.split()[1]) for n in shown.splitlines() if n.startswith("parley_gateway_lag_seconds_count")]
     assert 0 < lags <= told, "of posts that were said while the viewer was there"
+
+
+async def ended(who: Browser) -> str:
+    """A session of theirs that has ended; its id."""
+    sid = await who.start()
+    await who.watched(sid)
+    return sid
+
+
+async def test_feedback_that_cannot_be_is_refused(site: Site) -> None:
+    sid, running = await ended(site.alice), await site.alice.start(NO_ANSWER)
+    long = {"right": True, "note": "x" * (MAX_FEEDBACK + 1)}
+    for who, session, body, status, why in (
+        (site.alice, sid, long, 400, "feedback.note"), (site.alice, sid, {"right": "yes"}, 400, "body"),
+        (site.bob, sid, {"right": True}, 404, "session"), (site.auditor, sid, {"right": True}, 403, "somebody else"),
+        (site.alice, running, {"right": True}, 409, "is open"),
+    ):  # fmt: skip
+        refused = (await who.post(f"/api/sessions/{session}/feedback", body, status))["error"]
+        assert why in f"{refused['field']} {refused['message']}"
+    assert not {"feedback", "fork"} & set((await site.alice.get(f"/api/sessions/{running}"))["may"])
+    await site.alice.post(f"/api/sessions/{running}/cancel")
+    assert (await site.alice.get(f"/api/sessions/{sid}"))["feedback"] is None
+
+
+FORKS: list[tuple[dict[str, Any], int, str]] = [
+    ({"round": 9}, 409, "round"),
+    ({"settings": {"threshold": 900}}, 409, "threshold"),
+    ({"settings": {"panel": 5}}, 400, "consensus.panel"),
+    ({"budget": {"tokens": -5}}, 400, "budget.tokens"),
+    ({"round": "one"}, 400, "body"),
+]
+"""A fork that somebody wants, the status, and what its refusal names."""
+
+
+async def test_a_fork_that_cannot_be_is_refused(site: Site) -> None:
+    sid = await ended(site.alice)
+    for body, status, why in FORKS:
+        refused = await site.alice.post(f"/api/sessions/{sid}/fork", body, status)
+        assert why in f"{refused['error']['field']} {refused['error']['message']}", refused
+    assert (await site.bob.post(f"/api/sessions/{sid}/fork", {}, 404))["error"]["field"] == "session"
+    refused = await site.owner.post(f"/api/sessions/{sid}/fork", {}, 403)
+    assert "somebody else" in refused["error"]["message"]
+    assert "fork" not in (await site.owner.get(f"/api/sessions/{sid}"))["may"], "an owner forks sessions of its own"
+    assert "fork" not in (await site.auditor.get(f"/api/sessions/{sid}"))["may"]
+
+
+async def test_a_fork_reads_no_file_of_the_gateways_machine(tmp_path: Path) -> None:
+    async with engine(tmp_path / "bus", queues={"pro_1": "pro", "con_1": "con", "judge": "judge"}) as bus:
+        tokens = folder_of(bus, tmp_path / "keys")
+        await bus.moderator()
+        await announce(bus)
+        async with Web(bus.server.url, tmp_path / "keys") as web, web.client(tokens["owner"]) as owner:
+            settings = {"format": small(speech("pro_1"), seats=1)}
+            request = {"question": "Is it so?", "protocol": "competition", "settings": settings}
+            sid = (await owner.post("/api/sessions", request, 201))["session"]
+            body = {"settings": {"format": "/etc/passwd"}}
+            refused = await owner.post(f"/api/sessions/{sid}/fork", body, 400)
+            assert refused["error"]["field"] == "competition.format" and "root:" not in str(refused)
+            await owner.post(f"/api/sessions/{sid}/cancel")
+
+
+@pytest.mark.timeout(120)
+def test_a_session_that_a_page_opens_is_one_trace_from_the_gateway(tmp_path: Path) -> None:
+    front = Front(tmp_path, protocol="")
+    with Receiver() as receiver:
+        serving = front.start("serve", "--json", env={"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url})
+        assert serving.stdout is not None
+        said = json.loads(serving.stdout.readline())
+        with httpx.Client(base_url=said["url"], timeout=30) as page:
+            assert page.get(said["link"]).status_code == 303
+            asked = {"question": QUESTION, "protocol": "consensus"}
+            files = [("evidence", (path.name, path.read_bytes())) for path in sorted(front.evidence.iterdir())]
+            opened = page.post("/api/sessions", data={"request": json.dumps(asked)}, files=files)
+            assert opened.status_code == 201, opened.text
+            session = opened.json()["session"]
+            found = receiver.until(partial(is_whole, session=session, root="parley gateway"))
+        spans = of(found, session)
+        (root,) = [span for span in spans if not span.parent_span_id]
+        assert root.name == "parley gateway" and len({span.trace_id for span in spans}) == 1
+        (own,) = named(spans, "invoke_workflow")
+        assert own.parent_span_id == root.span_id
+        services = {service for service, span in found if span.trace_id == root.trace_id}
+        assert {"parley-gateway", "parley-moderator-1"} < services
+        with httpx.Client(base_url=said["metrics"]) as metrics:
+            shown = metrics.get("/metrics").text
+        assert 'parley_gateway_requests_total{door="web",status="201"} 1.0' in shown
+        assert "parley_bus_connected 1.0" in shown, "no alert says that it has no connection"
+        serving.terminate()
+        _, err = serving.communicate(timeout=20)
+        assert serving.returncode == 0, err
+
+
+PERSON = "panelist_1_human"
+
+
+@pytest.fixture
+async def seated(tmp_path: Path) -> AsyncIterator[Site]:
+    """A panel that is slow enough to be joined. Alice may sit on panelist_1, and nobody else anywhere."""
+    async with engine(tmp_path / "bus", queues={**QUEUES, PERSON: "panelist"}) as bus:
+        (tmp_path / "keys" / "alice.seats").mkdir(parents=True)
+        bus.credentials[PERSON].save(tmp_path / "keys" / "alice.seats" / "seat.json")
+        await bus.moderator()
+        for queue in QUEUES:
+            await bus.worker(queue, {"latency_s": 0.1, "agree_from": 3})
+        async with site_of(bus, tmp_path / "keys") as found:
+            yield found
+
+
+async def _replied(browser: Browser, sid: str, events: list[Event], body: dict[str, Any]) -> None:
+    """Watch to the end, reply to each turn, and sign nothing."""
+    async for event in browser.events(f"/api/sessions/{sid}/events"):
+        events.append(event)
+        if event.name == "turn" and event.data["turn"]:
+            asked = event.data["turn"]
+            given = {"turn": asked["turn"], "body": _unsigned(asked) if asked["kind"] == "sign" else body}
+            await browser.post(f"/api/sessions/{sid}/seats/panelist_1/reply", given)
+
+
+def _unsigned(turn: dict[str, Any]) -> dict[str, Any]:
+    """That no sentence of a turn to sign states the person's answer."""
+    (states,) = (f for f in turn["fields"] if f["name"] == "states")
+    return {"states": "neither", "differs": states["words"][0]}
+
+
+async def test_what_cannot_be_sent_is_told_and_the_turn_stays(seated: Site) -> None:
+    sid = await seated.alice.start(humans=["panelist_1"])
+    await seated.alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 30})
+    reply = f"/api/sessions/{sid}/seats/panelist_1/reply"
+    async with asyncio.timeout(20):
+        async for event in seated.alice.events(f"/api/sessions/{sid}/events"):
+            if event.name == "turn" and event.data["turn"]:
+                turn = event.data["turn"]["turn"]
+                refused = await seated.alice.post(reply, {"turn": turn, "body": {"answer": ""}}, 400)
+                assert refused["error"]["field"] == "body"
+                other = await seated.alice.post(reply, {"turn": "no-such", "body": {}}, 400)
+                assert other["error"]["field"] == "turn"
+                found = await seated.alice.get(f"/api/sessions/{sid}")
+                assert found["sits"] == ["panelist_1"] and found["turns"][0]["turn"] == turn
+                break
+        await seated.alice.post(f"/api/sessions/{sid}/seats/panelist_1/leave")
+        assert (await seated.alice.get(f"/api/sessions/{sid}"))["sits"] == []
+        events = await seated.alice.watched(sid)
+    assert events[-1].name == "end", "its agent went on"
+
+
+async def test_a_reply_reaches_the_session_of_its_page_alone(seated: Site) -> None:
+    """Two sessions ask one person at once, and their turns have the same ids."""
+    first = await seated.alice.start("delete it?", humans=["panelist_1"])
+    second = await seated.alice.start("paint it blue?", humans=["panelist_1"])
+    for sid in (second, first):
+        await seated.alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 30})
+
+    async def played(sid: str, answer: str) -> list[Event]:
+        events: list[Event] = []
+        body = {"answer": answer, "reasoning": "I say so", "confidence": 0.9, "change": "kept"}
+        await _replied(seated.alice, sid, events, body)
+        return events
+
+    async with asyncio.timeout(40):
+        asked = {second: "blue", first: "no"}
+        told = await asyncio.gather(*(played(sid, answer) for sid, answer in asked.items()))
+    for (sid, answer), events in zip(asked.items(), told, strict=True):
+        question = "paint it blue?" if sid == second else "delete it?"
+        turns = [e.data["turn"] for e in events if e.name == "turn" and e.data["turn"]]
+        assert turns and all(question in turn["prompt"] for turn in turns)
+        mine = [
+            e.data["post"]["position"] for e in events
+            if e.name == "post" and e.data["post"]["kind"] == "position" and e.data["post"]["seat"] == "panelist_1"
+        ]  # fmt: skip
+        assert set(mine) == {answer}
+
+
+async def test_a_person_whose_gateway_ended_sits_down_again_and_gets_the_turn(seated: Site, tmp_path: Path) -> None:
+    async def turn_of(browser: Browser) -> str:
+        async with asyncio.timeout(20):
+            async for event in browser.events(f"/api/sessions/{sid}/events"):
+                if event.name == "turn" and event.data["turn"]:
+                    return str(event.data["turn"]["turn"])
+        raise AssertionError("no turn came")
+
+    sid = ""
+    token = seated.alice.http.headers["authorization"].removeprefix("Bearer ")
+    url, keys = seated.bus.server.url, tmp_path / "keys"
+    async with Web(url, keys) as web, web.client(token) as alice:
+        sid = await alice.start(humans=["panelist_1"])
+        await alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 60})
+        turn = await turn_of(alice)
+    async with Web(url, keys) as web, web.client(token) as alice:
+        refused = await alice.post(f"/api/sessions/{sid}/seats/panelist_1/reply", {"turn": turn, "body": {}}, 400)
+        assert "sit down first" in refused["error"]["message"]
+        await alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 60})
+        assert await turn_of(alice) == turn
+
+
+async def test_nobody_sits_on_a_seat_whose_keys_it_has_not(seated: Site) -> None:
+    sid = await seated.alice.start()
+    refused = await seated.bob.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {}, 404)
+    assert refused["error"]["field"] == "session", "who may not read it is told that there is none"
+    refused = await seated.alice.post(f"/api/sessions/{sid}/seats/panelist_2/sit", {}, 403)
+    assert "panelist_1" in refused["error"]["message"]
+    refused = await seated.bob.post(f"/api/sessions/{sid}/seats/panelist_1/reply", {"turn": "0-0", "body": {}}, 400)
+    assert refused["error"]["field"] == "seat"
+    assert (await seated.bob.get("/api/me"))["seats"] == []

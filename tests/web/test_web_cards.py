@@ -23,6 +23,7 @@ from parley.web.page.form_fields import fields_of, turn_request_text
 from parley.web.page.shapes import FormField, PageSession
 from parley.web.page.snapshot import session
 
+replace = msgspec.structs.replace
 LOGS = {f"{p.parent.name}-{p.stem}": p for p in sorted(Path("tests/old_logs").glob("*/*.jsonl")) if p.stem != "breaker"}
 """Of every protocol that a client may start."""
 each = pytest.mark.parametrize("path", LOGS.values(), ids=LOGS.keys())
@@ -35,7 +36,7 @@ def _shown(path: Path, *, everything: bool = False) -> tuple[Fold, PageSession]:
 
 
 @each
-def test_every_post_has_a_card_and_the_result_its_parts(path: Path) -> None:
+def test_every_post_has_a_card_and_what_clients_do_not_read_is_not_there(path: Path) -> None:
     record = read_record(path)
     _, shown = _shown(path, everything=True)
     cards = [card for r in shown.rounds for card in r.posts]
@@ -48,37 +49,35 @@ def test_every_post_has_a_card_and_the_result_its_parts(path: Path) -> None:
     assert shown.result is not None and shown.result.stop and shown.result.parts
     assert all(n in {c.n for c in cards} for n in shown.result.posts)
     assert msgspec.json.decode(msgspec.json.encode(shown), type=PageSession) == shown
-
-
-@each
-def test_what_clients_do_not_read_is_not_there(path: Path) -> None:
-    fold, shown = _shown(path)
+    fold, shown = _shown(path)  # to a client
     assert all(may_read(CLIENTS, c.channel) for r in shown.rounds for c in r.posts)
-    hidden = [p for p in posts_of(read_record(path)) if not may_read(CLIENTS, p.channel)]
+    hidden = [p for p in posts_of(record) if not may_read(CLIENTS, p.channel)]
     assert fold.left_out == len(hidden) and bool(shown.left_out) == bool(hidden)
-    assert set(fold.position) <= {c for c in fold.position if may_read(CLIENTS, c)}
 
 
 TEXT = "The canary takes ten\n  minutes. The canary is safe."
 
 
-def test_what_is_quoted_is_marked_white_space_aside_and_the_rest_is_not() -> None:
-    pieces, missing = passages(TEXT, [Marked("3-0", "ten minutes."), Marked("4-1", "no such words")])
-    assert [(p.text, p.quotes) for p in pieces] == [
-        ("The canary takes ", ()), ("ten\n  minutes.", ("3-0",)), (" The canary is safe.", ()),
-    ]  # fmt: skip
-    assert missing == ("4-1",)
-
-
-def test_quotations_that_overlap_share_a_piece() -> None:
-    pieces, _ = passages("one two three", [Marked("1-0", "one two"), Marked("2-0", "two three")])
-    assert [(p.text, p.quotes) for p in pieces] == [
-        ("one ", ("1-0",)), ("two", ("1-0", "2-0")), (" three", ("2-0",)),
-    ]  # fmt: skip
-
-
-def test_signs_of_patterns_are_letters_like_others_and_nothing_stands_nowhere() -> None:
-    assert passages("a.c (b)*", [Marked("1-0", "(b)*"), Marked("1-1", "abc"), Marked("1-2", " ")])[1] == ("1-1", "1-2")
+@pytest.mark.parametrize(
+    ("text", "quotes", "pieces", "missing"),
+    [
+        (
+            TEXT, ["ten minutes.", "no such words"],
+            [("The canary takes ", ()), ("ten\n  minutes.", ("1-0",)), (" The canary is safe.", ())], ("1-1",),
+        ),
+        (
+            "one two three", ["one two", "two three"],
+            [("one ", ("1-0",)), ("two", ("1-0", "1-1")), (" three", ("1-1",))], (),
+        ),
+        ("a.c (b)*", ["(b)*", "abc", " "], [("a.c ", ()), ("(b)*", ("1-0",))], ("1-1", "1-2")),
+    ],
+    ids=["white space", "overlapping", "signs of patterns"],
+)  # fmt: skip
+def test_what_is_quoted_is_marked_and_the_rest_is_not(
+    text: str, quotes: list[str], pieces: list[Any], missing: tuple[str, ...]
+) -> None:
+    found = passages(text, [Marked(f"1-{i}", quote) for i, quote in enumerate(quotes)])
+    assert ([(p.text, p.quotes) for p in found[0]], found[1]) == (pieces, missing)
 
 
 @given(st.text(alphabet="ab \n", max_size=40), st.lists(st.text(alphabet="ab \n", max_size=6), max_size=5))
@@ -112,7 +111,7 @@ def shown(protocol: str, kind: str, own: Any = None) -> Shown:
     """The least that such a turn shows, to a seat that holds a document."""
     least = blank(protocol, kind, kind_of(protocol, kind), documents=True)
     given = {name: value for name, value in GIVEN.items() if hasattr(least.brief, name)}
-    return msgspec.structs.replace(least, own=own, brief=msgspec.structs.replace(least.brief, **given))
+    return replace(least, own=own, brief=replace(least.brief, **given))
 
 
 def filled(field: FormField) -> Any:
@@ -147,33 +146,25 @@ def test_what_is_filled_in_is_a_reply(protocol: str, kind: str) -> None:
     assert turn_request_text(turn).endswith(".")
 
 
-def test_a_belief_has_a_row_for_each_outcome() -> None:
+def test_what_is_known_stands_there_and_why_it_changed_does_not() -> None:
     (belief,) = [f for f in fields_of(shown("maci", "blind")) if f.name == "belief"]
-    assert belief.default == [{"outcome": "tea"}, {"outcome": "coffee"}]
+    assert belief.default == [{"outcome": "tea"}, {"outcome": "coffee"}], "a row for each outcome"
     assert [f.label for f in belief.fields] == ["Outcome", "Probability"]
-
-
-def test_what_was_said_before_stands_there_and_why_it_changed_does_not() -> None:
     own = Position(answer="tea", reasoning="so", confidence=0.4, change="partly", change_reason="once")
     found = {f.name: f for f in fields_of(shown("consensus", "revise", own))}
     assert (found["answer"].default, found["confidence"].default) == ("tea", 0.4)
     assert (found["change"].default, found["change_reason"].default) == ("kept", "")
-
-
-def signing(brief: SignBrief) -> dict[str, FormField]:
-    turn = msgspec.structs.replace(shown("consensus", "sign"), brief=brief)
-    return {f.name: f for f in fields_of(turn)}
+    assert found["citations"].fields[0].suggested == ("a.md",) and not found["citations"].default
 
 
 def test_a_person_who_signs_chooses_among_the_sentences_themselves() -> None:
     tea, coffee = Offered(sentence="It is tea."), Offered(sentence="It is coffee.")
-    found = signing(SignBrief(yours="tea", first=coffee, second=tea))["states"]
+
+    def states(brief: SignBrief) -> FormField:
+        return next(f for f in fields_of(replace(shown("consensus", "sign"), brief=brief)) if f.name == "states")
+
+    found = states(SignBrief(yours="tea", first=coffee, second=tea))
     assert found.choices == ("first", "second", "both", "neither")
     assert found.words == ("It is coffee.", "It is tea.", "Both state it", "None of them states it")
-    alone = signing(SignBrief(yours="tea", first=tea))["states"]
+    alone = states(SignBrief(yours="tea", first=tea))
     assert (alone.choices, alone.words[0]) == (("first", "neither"), "It is tea."), "there is no second one"
-
-
-def test_documents_that_the_seat_holds_are_suggested() -> None:
-    (citations,) = [f for f in fields_of(shown("consensus", "answer")) if f.name == "citations"]
-    assert citations.fields[0].suggested == ("a.md",) and not citations.default

@@ -1,6 +1,6 @@
 """One user as an attacker: what it tries, and how it is told whether that was refused."""
 
-import secrets
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
@@ -18,6 +18,10 @@ from tests.security.attacks.scene import (
     Verdict,
     violation,
 )
+
+Says = Callable[[bytes], Awaitable[object]]
+_LOOKS = 5
+"""How often it is looked whether something arrived."""
 
 
 class Actor:
@@ -85,33 +89,24 @@ class Actor:
             return violation(denied)
         return Verdict(SUCCEEDED, "the broker took the subscription")
 
-    async def overhears(
-        self,
-        at: Iterable[str],
-        says: Callable[[bytes], Awaitable[object]],
-        says_to_it: Callable[[bytes], Awaitable[object]],
-    ) -> Verdict:
-        """Subscribe at these subjects, and look whether what is another's arrives there.
-
-        Parameters
-        ----------
-        says
-            Says something in the other's session.
-        says_to_it
-            Says something where this user may hear it, so that a silence means something.
-        """
+    async def overhears(self, at: Iterable[str], says: Says, says_to_it: Says, words: tuple[str, str]) -> Verdict:
+        """Subscribe at these subjects, and look whether what is another's arrives there: the first word, in a message.
+        `says_to_it` says the other one where this user may hear it, so that a silence means something."""
         scene = self.scene
-        word, control = (f"{scene.secret.decode()}-{secrets.token_hex(8)}".encode() for _ in range(2))
+        word, control = (text.encode() for text in words)
         heard: list[bytes] = []
+
+        def hears(what: bytes) -> bool:
+            return any(what in data for data in heard)
+
         subs = []
         try:
             for subject in at:
                 subs.append(await self.conn.subscribe(subject, lambda msg: heard.append(msg.data)))
-            await says(word)
-            await says_to_it(control)
-            for _ in range(5):
+            await asyncio.gather(says(word), says_to_it(control))
+            for _ in range(_LOOKS):
                 await scene.settle(scene.referee, self.conn)
-                if word in heard:
+                if hears(word):
                     return Verdict(SUCCEEDED, "it heard what was said there")
                 await scene.grace()
         except Denied as denied:
@@ -119,9 +114,15 @@ class Actor:
         finally:
             for sub in subs:
                 await sub.unsubscribe()
-        if control not in heard:
+        if not hears(control):
             raise CannotRun("it did not hear what was said to it either")
         return Verdict(REFUSED, "it heard its own, and not the other's")
+
+
+def decided(verdict: str, why: str) -> Verdict:
+    """What a moderator answered."""
+    outcome = {"accepted": SUCCEEDED, "taken": SUCCEEDED, "refused": REFUSED}.get(verdict, LET_THROUGH)
+    return Verdict(outcome, f"the moderator {verdict}: {why}")
 
 
 async def each(*ways: Callable[[], Awaitable[Verdict]]) -> Verdict:

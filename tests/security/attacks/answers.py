@@ -67,22 +67,14 @@ def _targets(actor: Actor) -> Iterator[tuple[str, Callable[[str], str]]]:
         name, on = victim.user, channels.speaks_on(victim.account)
         yield f"as a reply of {name}", partial(subjects.say, "any", on, name)
         yield f"as live text of {name}", partial(subjects.live, on, name)
-        yield f"as a turn of {name}", partial(_turn_of, name)
+        yield f"as a turn of {name}", lambda sid, name=name: subjects.work(name, sid, "1")  # type: ignore[misc]
         yield f"in the inbox of {name}", (victim.inbox_prefix + ".{}").format
-    yield "as a post for a session's owner", _owners_post
+    yield "as a post for a session's owner", lambda sid: subjects.owned("somebody", _post_on(channels.PUBLIC, sid))
     yield "as what one session tells another", partial(subjects.inner, "somebody")
     yield "in the log", lambda sid: subjects.log(sid, subjects.STEP)
     yield "as a timer", lambda sid: subjects.timer(sid)
     yield "as a submission", lambda sid: subjects.inbox("client", "somebody", sid)
     yield "as an owner's question", lambda sid: subjects.own("log", "somebody", sid)
-
-
-def _turn_of(queue: str, sid: str) -> str:
-    return subjects.work(queue, sid, "1")
-
-
-def _owners_post(sid: str) -> str:
-    return subjects.owned("somebody", _post_on(channels.PUBLIC, sid))
 
 
 def _post_on(channel: str, sid: str) -> str:
@@ -111,49 +103,40 @@ async def _astray(
 
 
 def _history(actor: Actor, target: Callable[[str], str]) -> Try:
-    asked = subjects.read(channels.PUBLIC, actor.scene.sid)
-
-    async def ask(reply: str) -> None:
-        await actor.conn.publish(asked, b"{}", reply=reply, confirm=True)
-
-    async def control() -> None:
-        for _ in range(3):
-            await actor.conn.request(asked, b"{}", ASK_S)
-
-    return lambda: _astray(actor, target(actor.scene.fresh()), ask, control)
+    return _asked(actor, target, subjects.read(channels.PUBLIC, actor.scene.sid), b"{}", times=3)
 
 
 def _entry(actor: Actor, target: Callable[[str], str]) -> Try:
     """LOG answers with an entry, whose bytes the attacker knows."""
-    planted = actor.scene.planted
-    return _api(actor, target, "DIRECT.GET.LOG", b'{"seq":%d}' % planted.seq)
+    return _asked(actor, target, "$JS.API.DIRECT.GET.LOG", b'{"seq":%d}' % actor.scene.planted.seq)
 
 
 def _looked(actor: Actor, target: Callable[[str], str]) -> Try:
-    return _api(actor, target, "STREAM.INFO.LOG", b"")
-
-
-def _api(actor: Actor, target: Callable[[str], str], suffix: str, body: bytes) -> Try:
-    asked = f"$JS.API.{suffix}"
-
-    async def ask(reply: str) -> None:
-        await actor.conn.publish(asked, body, reply=reply, confirm=True)
-
-    async def control() -> None:
-        await actor.conn.request(asked, body, ASK_S)
-
-    return lambda: _astray(actor, target(actor.scene.fresh()), ask, control)
+    return _asked(actor, target, "$JS.API.STREAM.INFO.LOG", b"")
 
 
 def _ack(actor: Actor, target: Callable[[str], str]) -> Try:
     """A stream answers a submission, here with its refusal."""
     mine = subjects.inbox(channels.CLIENT, actor.name, actor.scene.fresh())
+    return _asked(actor, target, mine, b"{}", NOT_STORED)
+
+
+def _asked(
+    actor: Actor,
+    target: Callable[[str], str],
+    subject: str,
+    body: bytes,
+    headers: dict[str, str] | None = None,
+    times: int = 1,
+) -> Try:
+    """`times`: several moderators answer, and each is asked."""
 
     async def ask(reply: str) -> None:
-        await actor.conn.publish(mine, b"{}", NOT_STORED, reply=reply, confirm=True)
+        await actor.conn.publish(subject, body, headers, reply=reply, confirm=True)
 
     async def control() -> None:
-        await actor.conn.request(mine, b"{}", ASK_S, NOT_STORED)
+        for _ in range(times):
+            await actor.conn.request(subject, body, ASK_S, headers)
 
     return lambda: _astray(actor, target(actor.scene.fresh()), ask, control)
 
@@ -239,9 +222,7 @@ async def _settle(actor: Actor) -> Verdict:
     """An answer that arrived where a turn is settled would acknowledge it."""
     scene = actor.scene
     try:
-        await actor.conn.publish(
-            subjects.read(channels.PUBLIC, scene.sid), b"{}", reply=scene.held, confirm=True
-        )  # fmt: skip
+        await actor.conn.publish(subjects.read(channels.PUBLIC, scene.sid), b"{}", reply=scene.held, confirm=True)
     except Denied as denied:
         return violation(denied)
     return Verdict(SUCCEEDED, "the broker takes that subject for an answer")

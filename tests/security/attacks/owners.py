@@ -5,7 +5,6 @@ session. On those under the other's name, or under any name, the broker refuses 
 grants a client (`reads`) is no attack; it grants reading alone.
 """
 
-import asyncio
 import secrets
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
@@ -30,9 +29,10 @@ from parley.schemas.session import (
 )
 from parley.schemas.turn import FetchDocuments, SubmitAnswer
 from parley.schemas.wire import decode, encode, raw
-from tests.security.attacks.actor import Actor, Attack, each, worst
+from tests.security.attacks.actor import Actor, Attack, Says, decided, each, worst
 from tests.security.attacks.scene import (
     ARCHIVE,
+    ARCHIVE_ID,
     ASK_S,
     LET_THROUGH,
     PROTOCOL,
@@ -45,12 +45,8 @@ from tests.security.attacks.scene import (
     writes,
 )
 
-Try = Callable[[], Awaitable[Verdict]]
-Says = Callable[[bytes], Awaitable[object]]
 _MINE = channels.readable_by(channels.CLIENTS)
 _READ = encode(ReadPosts())
-_LOOKS = 10
-"""How often it is looked whether posts of a closed session have come."""
 _TRIES = 3
 
 
@@ -98,55 +94,27 @@ def _hearing(actor: Actor, owned: Owned) -> Iterator[Attack]:
     yield f"hears a session that {who} opens, from the opening on", lambda: _from_the_opening(actor, owned)
 
 
-def _speaks(actor: Actor, owned: Owned, post: str) -> Says:
-    """As moderators do: for who sees all sessions, and for the owner."""
-
-    async def say(data: bytes) -> None:
-        for at in (post, under(owned.owner, post)):
-            await actor.scene.referee.publish(at, data, confirm=True)
-
-    return say
-
-
 async def _posts_among_its_own(actor: Actor, owned: Owned, subject: str, post: str) -> Verdict:
     """On the subjects of its own account, where it hears one session of its own at least."""
     _, name, kind = subjects.post.parse(post)
     mine = subjects.post(actor.scene.fresh(), name, kind)
-
-    async def to_it(data: bytes) -> None:
-        await actor.scene.referee.publish(under(actor.name, mine), data, confirm=True)
-
-    return await actor.overhears(dict.fromkeys([subject, mine]), _speaks(actor, owned, post), to_it)
+    says = partial(_says, actor, actor.scene.referee.credentials.user)  # for who sees all sessions, and for an owner
+    to_it = says(under(actor.name, mine))
+    spoken = says(post, under(owned.owner, post))
+    return await actor.overhears(dict.fromkeys([subject, mine]), spoken, to_it, actor.scene.words())
 
 
 async def _from_the_opening(actor: Actor, owned: Owned) -> Verdict:
     """What moderators really say in a session of the other's, from its first post to its last."""
     scene = actor.scene
-    theirs, mine = scene.fresh(), scene.fresh()
-    heard: list[bytes] = []
-    subs = []
-    try:
-        for name in _MINE:
-            every = subjects.post.of(channel=name)
-            subs.append(await actor.conn.subscribe(every, lambda msg: heard.append(msg.data)))
-        for sid, who in ((theirs, owned.owner), (mine, actor.name)):
-            await scene.open(sid, turn_timeout_s=0.3, by=who)
-        await asyncio.gather(*(scene.until_closed(sid) for sid in (theirs, mine)))
-        for _ in range(_LOOKS):
-            await scene.settle(scene.referee, actor.conn)
-            if all(any(sid.encode() in data for data in heard) for sid in (theirs, mine)):
-                break
-            await scene.grace()
-    except Denied as denied:
-        return violation(denied)
-    finally:
-        for sub in subs:
-            await sub.unsubscribe()
-    if any(theirs.encode() in data for data in heard):
-        return Verdict(SUCCEEDED, "it heard what moderators said in it")
-    if not any(mine.encode() in data for data in heard):
-        raise CannotRun("it heard nothing of a session of its own either")
-    return Verdict(REFUSED, "it heard a session of its own, and nothing of the other's")
+
+    async def plays(who: str, sid: bytes) -> None:
+        await scene.open(sid.decode(), turn_timeout_s=0.3, by=who)
+        await scene.until_closed(sid.decode())
+
+    every = [subjects.post.of(channel=name) for name in _MINE]
+    words = scene.fresh(), scene.fresh()
+    return await actor.overhears(every, partial(plays, owned.owner), partial(plays, actor.name), words)
 
 
 def _live(actor: Actor, owned: Owned) -> Iterator[Attack]:
@@ -182,7 +150,8 @@ async def _live_among_its_own(actor: Actor, speaker: str, subject: str, at: str)
     own = actor.scene.fresh()
     mine = subjects.live_owned(channels.PUBLIC, speaker, actor.name, own)
     also = subjects.live.of(channel=channels.PUBLIC, session=own)
-    return await actor.overhears([subject, also], _says(actor, speaker, at), _says(actor, speaker, mine))
+    said, to_it = _says(actor, speaker, at), _says(actor, speaker, mine)
+    return await actor.overhears([subject, also], said, to_it, actor.scene.words())
 
 
 # -- asking
@@ -190,36 +159,32 @@ async def _live_among_its_own(actor: Actor, speaker: str, subject: str, at: str)
 
 def _asking(actor: Actor, owned: Owned) -> Iterator[Attack]:
     who, sid = owned.owner, owned.sid
-    public = channels.PUBLIC
+
+    def asks(at: Callable[[str], str], payload: bytes, name: str = "") -> Callable[[], Awaitable[Verdict]]:
+        return partial(_as_of_none, actor, who, at, payload, sid, name)
+
     for name in _MINE:
         asked = partial(subjects.read, name)
-        yield f"asks for the history of {name} of a session of {who}", _asks(actor, owned, asked, _READ)
-        yield f"asks for the history of {name} under the name of {who}", _asks(actor, owned, asked, _READ, who)
+        yield f"asks for the history of {name} of a session of {who}", asks(asked, _READ)
+        yield f"asks for the history of {name} under the name of {who}", asks(asked, _READ, who)
     for what, form, payload in (
         ("documents", subjects.doc, encode(FetchDocuments(ids=(owned.document,)))),
-        ("an artifact", subjects.get, encode(GetArtifact(id=ARCHIVE.id))),
+        ("an artifact", subjects.get, encode(GetArtifact(id=ARCHIVE_ID))),
     ):
-        asked = partial(form, public)
-        yield f"asks for {what} of a session of {who}", _asks(actor, owned, asked, payload)
-        yield f"asks for {what} under the name of {who}", _asks(actor, owned, asked, payload, who)
+        asked = partial(form, channels.PUBLIC)
+        yield f"asks for {what} of a session of {who}", asks(asked, payload)
+        yield f"asks for {what} under the name of {who}", asks(asked, payload, who)
     yield f"lists the sessions of {who}", lambda: _lists(actor, owned)
     yield f"asks why an opening of {who} was refused", lambda: _why(actor, owned)
-    yield f"learns what became of the opening of a session of {who}", lambda: _fate(actor, owned, sid)
-
-
-def _asks(actor: Actor, owned: Owned, at: Callable[[str], str], payload: bytes, name: str = "") -> Try:
-    """`name`: the owner under which it is asked; none: as of the asker's own sessions."""
-
-    async def attack() -> Verdict:
-        return await _as_of_none(actor, owned.owner, at, payload, owned.sid, name)
-
-    return attack
+    learns = partial(actor.learns, who, sid, owned.seq)
+    yield f"learns what became of the opening of a session of {who}", learns
 
 
 async def _as_of_none(
     actor: Actor, owner: str, at: Callable[[str], str], payload: bytes, sid: str, name: str = ""
 ) -> Verdict:
-    """The answer must be the one that a session gets which nobody has opened. To its owner another is given."""
+    """The answer must be the one that a session gets which nobody has opened. To its owner another is given. `name`:
+    the owner under which it is asked; none: as of the asker's own sessions."""
     scene = actor.scene
     nobodys = scene.fresh()
 
@@ -276,10 +241,6 @@ async def _why(actor: Actor, owned: Owned) -> Verdict:
     return await _as_of_none(actor, owned.owner, partial(subjects.read, channels.CONTROL), _READ, sid)
 
 
-async def _fate(actor: Actor, owned: Owned, sid: str) -> Verdict:
-    return await actor.learns(owned.owner, sid, owned.seq)
-
-
 def _serving(actor: Actor, owned: Owned) -> Iterator[Attack]:
     """Who takes a moderator's place hears the request, and answers it."""
     who = owned.owner
@@ -333,9 +294,7 @@ async def _submits(actor: Actor, owned: Owned, sid: str, message: msgspec.Struct
     scene = actor.scene
     data = encode(message)
     fate = await scene.submit(actor.name, channels.CLIENT, sid, data)
-    outcome = {"taken": SUCCEEDED, "refused": REFUSED}.get(fate.fate, LET_THROUGH)
-    verdicts = [Verdict(outcome, f"the moderator {fate.fate}: {fate.why}")]
-    return worst([*verdicts, await actor.publishes(*ways, payload=data)])
+    return worst([decided(fate.fate, fate.why), await actor.publishes(*ways, payload=data)])
 
 
 async def _open(actor: Actor, owned: Owned) -> Verdict:
@@ -356,10 +315,9 @@ async def _put(actor: Actor, owned: Owned) -> Verdict:
 
     async def puts(author: str) -> Verdict:
         subject = subjects.put(channels.CLIENT, author, owned.sid)
-        msg = await actor.conn.request(subject, encode(PutArtifact(data=ARCHIVE.data)), ASK_S)
+        msg = await actor.conn.request(subject, encode(PutArtifact(data=ARCHIVE)), ASK_S)
         answer = decode(msg.data, SubmitAnswer)
-        outcome = {"accepted": SUCCEEDED, "refused": REFUSED}.get(answer.verdict, LET_THROUGH)
-        return Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}")
+        return decided(answer.verdict, answer.why)
 
     return await each(partial(puts, actor.name), partial(puts, owned.owner))
 

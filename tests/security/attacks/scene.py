@@ -27,10 +27,10 @@ from parley.bus.errors import ApiError, BusError, Denied
 from parley.client.protocols import panel_setup
 from parley.coordinator.protocols import PROTOCOLS
 from parley.schemas.post import CLOSED, AskFate, Fate, Post, Posts, ReadPosts
-from parley.schemas.presence import Announcement, AskWorkers, Workers
+from parley.schemas.presence import Announcement
 from parley.schemas.session import CancelSession, Document, OpenSession, Seat, child_id
 from parley.schemas.turn import Turn, Work
-from parley.schemas.wire import SchemaError, decode, encode
+from parley.schemas.wire import decode, encode
 
 Outcome = Literal["refused", "SUCCEEDED", "let through", "could not run"]
 REFUSED: Outcome = "refused"
@@ -99,17 +99,8 @@ class Planted(NamedTuple):
     seq: int
 
 
-class _Archive(NamedTuple):
-    id: str
-    data: bytes
-
-
-def _archive() -> _Archive:
-    data = archive({"check.txt": (b"parley bus check", False)})
-    return _Archive(sha256(data).hexdigest(), data)
-
-
-ARCHIVE = _archive()
+ARCHIVE = archive({"check.txt": (b"parley bus check", False)})
+ARCHIVE_ID = sha256(ARCHIVE).hexdigest()
 """What the check stores as an artifact."""
 
 
@@ -136,7 +127,6 @@ class Scene:
         self.turns: tuple[OpenTurn, ...] = ()
         self._count = 0
         self.owned = self._to_be_opened()
-        """Client -> its session, which others attack."""
         self.planted = Planted(self.beside("log"), 0)
         self.held = ""
         """Where a turn that somebody else holds is settled."""
@@ -195,34 +185,30 @@ class Scene:
 
     async def _hold(self) -> str:
         """Put a turn on a queue of the check's, and take it; where it is to be settled."""
-        sid = self.beside("held")
-        await self.referee.store(subjects.work(HELD, sid, "1"), self.secret)
+        await self.referee.store(subjects.work(HELD, self.beside("held"), "1"), self.secret)
         inbox = self.referee.nc.new_inbox()
         got: asyncio.Queue[Msg] = asyncio.Queue()
         sub = await self.referee.subscribe(inbox, got.put_nowait)
-        body = b'{"batch":10,"expires":500000000}'
-        await self.referee.publish(subjects.next_turns(HELD), body, reply=inbox)
+        await self.referee.publish(subjects.next_turns(HELD), b'{"batch":1,"expires":500000000}', reply=inbox)
         try:
-            async with asyncio.timeout(ASK_S):
-                while True:
-                    msg = await got.get()
-                    if msg.data == self.secret:
-                        return msg.reply
+            msg = await asyncio.wait_for(got.get(), READY_S)
         except TimeoutError:
             raise CannotRun("no turn could be taken from WORK") from None
         finally:
             await sub.unsubscribe()
+        assert msg.data == self.secret
+        return msg.reply
 
     async def _open(self) -> None:
         """Open a session whose queues nobody serves, and read the turns that it asks."""
         await self.open(self.sid, turn_timeout_s=300.0)
-        refusals = []
+        found = []
         for queue in _QUEUES[:2]:
             subject = subjects.work.of(queue=queue, session=self.sid)
             stored = await self.referee.api("STREAM.MSG.GET.WORK", {"last_by_subj": subject})
             work = decode(base64.b64decode(stored["message"]["data"]), Work)
-            refusals.append(OpenTurn(queue, work, work.turns[0]))
-        self.turns = tuple(refusals)
+            found.append(OpenTurn(queue, work, work.turns[0]))
+        self.turns = tuple(found)
 
     def _to_be_opened(self) -> dict[str, Owned]:
         """Of two clients, so that each has one to attack: of those that read no others' first, then of owners."""
@@ -237,7 +223,7 @@ class Scene:
         conn = self.connections[owned.owner]
         document = Document(id=owned.document, name="secret.txt", text=self.secret.decode())
         seq = await self.open(owned.sid, turn_timeout_s=300.0, by=owned.owner, documents=(document,))
-        await artifacts.put(conn, owned.sid, ARCHIVE.data, patience_s=ASK_S)
+        await artifacts.put(conn, owned.sid, ARCHIVE, patience_s=ASK_S)
         owned.seq = seq
 
     async def open(self, sid: str, *, turn_timeout_s: float, by: str = "", documents: tuple[Document, ...] = ()) -> int:
@@ -245,18 +231,14 @@ class Scene:
         author, seq = by or self.opener, 0
         seats = tuple(Seat(seat=q, role=r, queue=q) for q, r in _ROLES.items())
         opening = OpenSession(
-            question="A session of parley bus check: its seats are silent.",
-            protocol=PROTOCOL.name,
-            seats=seats,
-            turn_timeout_s=turn_timeout_s,
+            question="Are its seats silent?", protocol=PROTOCOL.name, seats=seats, turn_timeout_s=turn_timeout_s,
             documents=documents,
-        )
+        )  # fmt: skip
         fate = Fate(fate="pending")
         async with self._opening:  # one that is through says that its seats are gone
             try:
                 for _ in range(_TRIES):  # of several moderators one may not have heard yet who another knows of
                     await self._announce(draining=False)
-                    await self._until_heard()
                     seq = await self.store(author, channels.CLIENT, sid, encode(opening))
                     fate = await self.fate(author, author, channels.CLIENT, sid, seq)
                     if fate.fate == "taken" or "no worker is alive" not in fate.why:
@@ -266,17 +248,6 @@ class Scene:
         if fate.fate != "taken":
             raise CannotRun(f"no session could be opened: {fate.why or fate.fate}")
         return seq
-
-    async def _until_heard(self) -> None:
-        """Wait until a moderator has heard of the check's queues, as far as one may ask: only owners may."""
-        deadline = time.monotonic() + ASK_S
-        subject = subjects.own("workers", self.opener, "")
-        while self.users[self.opener].kind == accounts.OWNER and time.monotonic() < deadline:
-            with contextlib.suppress(BusError, SchemaError):
-                msg = await self.connections[self.opener].request(subject, encode(AskWorkers()), ASK_S)
-                if {w.queue for w in decode(msg.data, Workers).workers} >= set(_QUEUES):
-                    return
-            await asyncio.sleep(_GRACE_S / 4)
 
     async def _announce(self, *, draining: bool) -> None:
         """The check's queues come and go: nobody else's session should seat them."""
@@ -329,20 +300,15 @@ class Scene:
             await asyncio.sleep(0.02)
 
     async def _clear_up(self) -> None:
+        cancel = encode(CancelSession(reason="the check is over"))
         if self.turns:
             channel = channels.OWNER if self.users[self.opener].kind == accounts.OWNER else channels.CLIENT
-            cancel = encode(CancelSession(reason="the check is over"))
             await self.submit(self.opener, channel, self.sid, cancel)
-        for owned in self.owned.values():
-            if owned.seq:
-                cancel = encode(CancelSession(reason="the check is over"))
-                await self.submit(owned.owner, channels.CLIENT, owned.sid, cancel)
+        for owned in (one for one in self.owned.values() if one.seq):
+            await self.submit(owned.owner, channels.CLIENT, owned.sid, cancel)
         beneath = [child_id(owned.sid, 1) for owned in self.owned.values()]
-        for sid in [
-            self.sid,
-            *(self.beside(str(i)) for i in ("held", "log", *range(self._count + 1))),
-            *beneath,
-        ]:
+        beside = (self.beside(str(i)) for i in ("held", "log", *range(self._count + 1)))
+        for sid in (self.sid, *beside, *beneath):
             await streams.erase_session(self.referee, sid)
             if sid != self.sid:
                 await self.referee.api("STREAM.PURGE.LOG", {"filter": subjects.log_of(sid)})
@@ -352,6 +318,10 @@ class Scene:
     def beside(self, what: str) -> str:
         """A session id of this run."""
         return f"{self.sid}-{what}"
+
+    def words(self) -> tuple[str, str]:
+        """Two that nobody else says."""
+        return secrets.token_hex(16), secrets.token_hex(16)
 
     def fresh(self) -> str:
         """A session id that nothing has used: what arrives under it can only be of one attack."""

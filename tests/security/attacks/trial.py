@@ -27,24 +27,9 @@ async def trial(
     only: Sequence[str] = (),
     pick: Callable[[str], bool] = lambda attack: True,
 ) -> list[Row]:
-    """Try everything as everybody; the rows in the order of users and attacks.
-
-    Parameters
-    ----------
-    guess
-        Session -> the id that this bus's users give to a submission; None: random, as Parley's are.
-    only
-        Users that attack; none: all but moderators and operators.
-    pick
-        Which attacks, by their words.
-
-    Raises
-    ------
-    CannotRun
-        No moderator's or no client's credentials among them.
-    parley.bus.errors.BusError
-        The bus cannot be reached, or a key is not accepted.
-    """
+    """Try everything as everybody; the rows in the order of users and attacks. `guess`: session -> the id that this
+    bus's users give to a submission; None: random, as Parley's are. `only`: users that attack; none: all but moderators
+    and operators. `pick`: which attacks, by their words."""
     with _quiet():
         async with Scene(url, users, guess) as scene:
             names = [n for n, c in users.items() if c.kind not in TRUSTED and (not only or n in only)]

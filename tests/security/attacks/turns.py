@@ -15,7 +15,7 @@ from parley.coordinator import briefing
 from parley.schemas.session import CancelSession, OpenSession, TimerDue
 from parley.schemas.turn import Reply, SubmitAnswer, TurnStatus, TurnStatusRequest
 from parley.schemas.wire import Undecodable, decode, encode, raw
-from tests.security.attacks.actor import Actor, Attack, each, worst
+from tests.security.attacks.actor import Actor, Attack, decided, each, worst
 from tests.security.attacks.scene import (
     ASK_S,
     LET_THROUGH,
@@ -59,23 +59,14 @@ async def _says(actor: Actor, channel: str, author: str, message: msgspec.Struct
     except Denied as denied:
         return violation(denied)
     answer = decode(msg.data, SubmitAnswer)
-    if answer.verdict == "accepted":
-        return Verdict(SUCCEEDED, "the moderator accepted it")
-    outcome = REFUSED if answer.verdict == "refused" else LET_THROUGH
-    return Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}")
+    return decided(answer.verdict, answer.why)
 
 
 async def _all_ways(actor: Actor, author: str, on: str, messages: Iterable[msgspec.Struct]) -> Verdict:
     """In its own name and in another's. What refuses first is shown, unless one gets through."""
     mine = _own_channel(actor)
-    verdicts: list[Verdict] = []
-    for message in messages:
-        verdicts.append(await _says(actor, mine, actor.name, message))
-        theirs = await _says(actor, on, author, message)
-        verdicts.append(theirs)
-        if SUCCEEDED in (verdicts[-2].outcome, theirs.outcome):
-            break
-    return worst(verdicts)
+    ways = ((mine, actor.name), (on, author))
+    return worst([await _says(actor, *way, message) for message in messages for way in ways])
 
 
 async def _forge(actor: Actor) -> Verdict:
@@ -127,8 +118,7 @@ def _event(actor: Actor, event: bytes) -> Callable[[], Awaitable[Verdict]]:
         verdicts = []
         try:
             answer = decode(msg.data, SubmitAnswer)
-            outcome = SUCCEEDED if answer.verdict == "accepted" else REFUSED
-            verdicts.append(Verdict(outcome, f"the moderator {answer.verdict}: {answer.why}"))
+            verdicts.append(decided(answer.verdict, answer.why))
         except Undecodable as error:
             verdicts.append(Verdict(LET_THROUGH, f"another answer: {error}"))
         # A session of another id: where it gets through, the check goes on.
@@ -148,12 +138,9 @@ async def _cancel(actor: Actor) -> Verdict:
     scene = actor.scene
     cancel = encode(CancelSession(reason="stolen"))
     fate = await scene.submit(actor.name, channels.CLIENT, scene.sid, cancel)
-    if fate.fate == "taken":
-        return Verdict(SUCCEEDED, "the session was cancelled")
-    mine = Verdict(REFUSED, f"the moderator {fate.fate}: {fate.why}")
     ways = ((channels.CLIENT, scene.opener), (channels.OWNER, scene.opener), (channels.OWNER, actor.name))
     at = [subjects.inbox(channel, author, scene.fresh()) for channel, author in ways]
-    return worst([mine, await actor.publishes(*at, payload=cancel)])
+    return worst([decided(fate.fate, fate.why), await actor.publishes(*at, payload=cancel)])
 
 
 def _fate(actor: Actor, victim: Credentials) -> Callable[[], Awaitable[Verdict]]:
@@ -176,6 +163,5 @@ async def _time(actor: Actor) -> Verdict:
     """Fires a timer in the user's own name, and in the timers'."""
     scene = actor.scene
     fate = await scene.submit(actor.name, channels.CLIENT, scene.sid, encode(TimerDue()))
-    mine = Verdict(SUCCEEDED if fate.fate == "taken" else REFUSED, f"the moderator {fate.fate}: {fate.why}")
     subject = subjects.inbox(channels.TIMER, channels.TIMER, scene.fresh())
-    return worst([mine, await actor.publishes(subject)])
+    return worst([decided(fate.fate, fate.why), await actor.publishes(subject)])

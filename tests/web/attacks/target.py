@@ -16,6 +16,11 @@ from tests.web.support import Browser, Hostile, Web, folder_of
 HUMAN = "panelist_1_human"
 BODY_S = 1.0
 """So long a body may take at the attacked gateway."""
+BEGIN = {
+    "jsonrpc": "2.0", "id": 1, "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}},
+}  # fmt: skip
+"""Begins a session of MCP's transport."""
 HEAD_S = 3.0
 """So long a head may take there."""
 
@@ -109,10 +114,8 @@ class Target:
     async def mcp_session(self, who: str) -> dict[str, str]:
         """Headers of a session of the transport that somebody has begun."""
         headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
-        begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
         async with self.browser(who) as browser:
-            begun = await browser.http.post("/mcp", json=begin, headers=headers)
+            begun = await browser.http.post("/mcp", json=BEGIN, headers=headers)
             headers |= {"Mcp-Session-Id": begun.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-06-18"}
             ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
             await browser.http.post("/mcp", json=ready, headers=headers)

@@ -82,6 +82,10 @@ def evidence(name: str, filename: str, content: str = "x") -> Attack:
 
 SITES = [
     alice("DNS rebinding: a host that begins so", "GET /api/me", ("Host", "127.0.0.1.evil.test"), holds=(421,)),
+    alice("a second host", "GET /api/me", ("Host", "127.0.0.1:{port}"), ("host", "evil.test"), holds=(400, 421)),
+    alice(
+        "a second host, before it", "GET /api/me", ("host", "evil.test"), ("Host", "127.0.0.1:{port}"), holds=(400, 421)
+    ),
     alice("a host behind userinfo", "GET /api/me", ("Host", "127.0.0.1@evil.test"), holds=(400, 421)),
     Attack("cross-origin write", "alice", "POST /api/sessions", (403,), (EVIL, JSON), START + "}"),
     alice("an origin that is no address", "GET /api/me", ("Origin", "http://["), holds=(403,)),
@@ -141,6 +145,8 @@ PATHS = [
         for what, id in IDS.items()
         for route in ("", "/events")
     ),
+    alice("the head of a stream", "HEAD /api/sessions/{open}/events", holds=(200,)),
+    alice("the head of a stream of several", "HEAD /api/events?session={open}", holds=(200,)),
     alice("wildcards in a stream of several", "GET /api/events?session=*,%3E"),
     *(
         Attack(
@@ -201,6 +207,22 @@ BODIES = [
 ]
 
 COMPETES = '{"question":"x?","protocol":"competition","settings":{"%s":"/etc/passwd"}}'
+OWNERS = [
+    Attack(f"an owner's route: {request}", "alice", request, (403,), (JSON,), body)
+    for request, body in (
+        ("GET /api/agents", ""), ("GET /api/sessions/{sid}?everything=1", ""),
+        ("GET /api/sessions/{sid}/export/record?everything=1", ""),
+        ("GET /api/events?session={sid}&everything=true", ""),
+        ("POST /api/sessions/{sid}/what-if", '{"settings":{"threshold":50}}'), ("POST /api/estimate", START + "}"),
+    )
+]  # fmt: skip
+
+SCRIPT = "%3Cscript%3Ealert(1)%3C%2Fscript%3E"
+TOLD_BACK = [
+    alice(f"words that are told back: {path}", f"GET {path}{SCRIPT}", holds=(400, 403, 404))
+    for path in ("/api/sessions/{open}/export/", "/api/sessions/", "/v1/models/", "/api/sessions?limit=")
+]
+
 NAMES_A_FILE = '"parley":{"settings":{"format":"/etc/passwd"}}}'
 FILES = [
     sent("a setting that names a file, web", "/api/sessions", COMPETES % "format"),
@@ -213,7 +235,7 @@ FILES = [
     ),
 ]
 
-ATTACKS = [*SITES, *WHO, *PATHS, *BODIES, *FILES]
+ATTACKS = [*SITES, *WHO, *PATHS, *BODIES, *OWNERS, *TOLD_BACK, *FILES]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -241,6 +263,8 @@ async def test_one_request(attacked: Target, attack: Attack) -> None:
     assert answer.status in attack.holds, f"{answer.status} {answer.text[:300]}"
     assert not [s for s in attacked.secrets() if s in answer.text + str(answer.headers)]
     assert not [name for name in answer.headers if name.startswith("access-control-")]
+    assert attack not in TOLD_BACK or "html" not in answer.headers["content-type"]
+    assert attack not in OWNERS or "owner" in answer.text
     if answer.status not in (400, 426) or "content-security-policy" in answer.headers:  # else the server's own answer
         assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
         assert answer.headers["x-frame-options"] == "DENY" and answer.headers["x-content-type-options"] == "nosniff"

@@ -1,5 +1,5 @@
-"""Attacks of several steps: cookies and links used again, slow and smuggled requests, streams without end, another's
-session by its id on every route of every door, hostile texts on their way to a page."""
+"""Attacks of several steps: slow and smuggled requests, streams without end, another's session by its id on every route
+of every door, hostile texts on their way to a page."""
 
 import asyncio
 import json
@@ -15,10 +15,13 @@ from prometheus_client import generate_latest
 from parley.web.guard import BODY
 from parley.web.mcp.door import MOST_OF_ONE
 from tests.support.engine import until
-from tests.web.attacks.target import BODY_S, HEAD_S, Target, target
+from tests.web.attacks.target import BEGIN, BODY_S, HEAD_S, Target, target
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 WHAT_IF = {"settings": {"threshold": 50}}
+CHAT = {"model": "parley/consensus", "messages": [{"role": "user", "content": "x?"}]}
+START = {"question": "x?", "protocol": "consensus"}
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 ROUTES: list[tuple[str, str, Any]] = [
     ("GET", "/api/sessions/{}", None),
     ("GET", "/api/sessions/{}/events", None),
@@ -34,29 +37,18 @@ ROUTES: list[tuple[str, str, Any]] = [
     ("POST", "/api/sessions/{}/seats/panelist_1/sit", {}),
     ("POST", "/api/sessions/{}/seats/panelist_1/leave", {}),
     ("POST", "/api/sessions/{}/seats/panelist_1/reply", {"turn": "0-0", "body": {}}),
+    ("TOOL", "get_debate", {}),
+    ("TOOL", "stop_debate", {}),
+    ("TOOL", "explain", {}),
+    ("TOOL", "replay_what_if", WHAT_IF),
 ]
-"""Every route with a session's id in it."""
-TOOLS: list[tuple[str, dict[str, Any]]] = [
-    ("get_debate", {}), ("stop_debate", {}), ("explain", {}), ("replay_what_if", {"settings": {"threshold": 50}}),
-]  # fmt: skip
+"""Every route and tool with a session's id in it."""
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def attacked(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Target]:
     async with target(tmp_path_factory.mktemp("attacked")) as found:
         yield found
-
-
-# -- cookies, links, tokens
-
-
-async def _signed_in(target: Target, who: str) -> str:
-    form = {"Content-Type": "application/x-www-form-urlencoded"}
-    answer = await target.ask("POST", "/login", form, f"token={target.tokens[who]}")
-    assert answer.status == 303 and answer.headers["location"] == "/"
-    cookie = answer.headers["set-cookie"]
-    assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Domain" not in cookie
-    return cookie.partition(";")[0]
 
 
 async def test_a_token_wins_over_the_cookie_of_another(attacked: Target) -> None:
@@ -67,13 +59,6 @@ async def test_a_token_wins_over_the_cookie_of_another(attacked: Target) -> None
 
 
 # -- how requests are sent
-
-
-async def test_two_hosts_in_one_request_are_refused(attacked: Target) -> None:
-    token = attacked.tokens["alice"]
-    for first, second in ((f"127.0.0.1:{attacked.port}", "evil.test"), ("evil.test", f"127.0.0.1:{attacked.port}")):
-        lines = f"GET /api/me HTTP/1.1\r\nHost: {first}\r\nHost: {second}\r\nAuthorization: Bearer {token}\r\n\r\n"
-        assert (await attacked.raw(lines.encode())).status in (400, 421)
 
 
 async def test_a_length_and_chunks_at_once_smuggle_no_second_request(attacked: Target) -> None:
@@ -89,42 +74,33 @@ async def test_a_length_and_chunks_at_once_smuggle_no_second_request(attacked: T
 
 @pytest.mark.parametrize("value", ["a\r\nSet-Cookie: parley=x", "a\nX: y", "a\0b", "a\rb"])
 async def test_a_line_break_in_a_header_or_a_query_writes_no_header(attacked: Target, value: str) -> None:
-    data = (
-        f"GET /api/me HTTP/1.1\r\nHost: 127.0.0.1:{attacked.port}\r\nConnection: close\r\n"
-        f"Authorization: Bearer {attacked.tokens['bob']}\r\nX-Trace: {value}\r\n\r\n"
-    )
-    answer = await attacked.raw(data.encode())
-    assert answer.status in (200, 400) and "set-cookie" not in answer.headers and "x" not in answer.headers
     escaped = "".join(f"%{ord(c):02x}" for c in value)
-    for path in (f"/login?code={escaped}", f"/api/sessions/{escaped}", f"/static/{escaped}", f"/s/{escaped}"):
-        answer = await attacked.ask("GET", path, attacked.as_("bob"))
+    paths = (f"/login?code={escaped}", f"/api/sessions/{escaped}", f"/static/{escaped}", f"/s/{escaped}")
+    for path, headers in (("/api/me", {"X-Trace": value}), *((path, {}) for path in paths)):
+        answer = await attacked.ask("GET", path, attacked.as_("bob") | headers)
         assert answer.status < 500 and "set-cookie" not in answer.headers and "x" not in answer.headers
 
 
-async def test_a_body_in_chunks_ends_at_its_limit(attacked: Target) -> None:
+async def test_a_body_without_end_is_cut_at_its_limit_and_a_slow_one_at_its_time(attacked: Target) -> None:
     async def without_end() -> AsyncIterator[bytes]:
         for _ in range(20 * BODY // 50_000):
             yield b" " * 50_000
 
     async with attacked.browser("alice") as alice:
-        form = {"content-type": "application/x-www-form-urlencoded"}
         for path in ("/api/estimate", f"/api/sessions/{attacked.open}/cancel", "/login", "/v1/chat/completions"):
             try:
-                answer = await alice.http.post(path, content=without_end(), headers=form)
+                answer = await alice.http.post(path, content=without_end(), headers=FORM)
             except httpx.TransportError:
                 continue  # it was cut while it was sent
             assert answer.status_code == 413, path
         assert (await alice.get(f"/api/sessions/{attacked.open}"))["status"] == "open"
-
-
-async def test_a_body_that_comes_too_slowly_is_cut(attacked: Target) -> None:
     for path in ("/api/sessions", "/login", "/v1/chat/completions"):
         who = attacked.as_("alice") if path != "/login" else {}
         started = asyncio.get_running_loop().time()
-        headers = {"Content-Length": "1000", "Content-Type": "application/x-www-form-urlencoded"}
-        answer = await attacked.ask("POST", path, headers | who, b"{")
-        assert answer.status == 408, path
+        assert (await attacked.ask("POST", path, {"Content-Length": "1000", **FORM, **who}, b"{")).status == 408, path
         assert asyncio.get_running_loop().time() - started >= BODY_S
+    unknown = await attacked.ask("POST", "/api/sessions", {"Content-Length": "16000000"}, b"{")
+    assert unknown.status == 401, "who is not known has no body read"
 
 
 async def test_a_head_that_comes_byte_by_byte_or_never_is_cut(attacked: Target) -> None:
@@ -134,24 +110,16 @@ async def test_a_head_that_comes_byte_by_byte_or_never_is_cut(attacked: Target) 
     async def slowly(begin: str) -> bytes:
         reader, writer = await asyncio.open_connection("127.0.0.1", attacked.port)
         writer.write(begin.encode())
-
-        async def drips() -> None:
-            while not writer.is_closing():
-                writer.write(b"X-Slow: 1\r\n")
-                await asyncio.wait((cut,), timeout=0.2)
-                if cut.done():
-                    return
-
         cut = asyncio.ensure_future(reader.read())
-        dripping = asyncio.ensure_future(drips()) if begin else None
         try:
             async with asyncio.timeout(HEAD_S + 5):
+                while begin and not cut.done():
+                    writer.write(b"X-Slow: 1\r\n")
+                    await asyncio.wait((cut,), timeout=0.2)
                 return await cut
         except ConnectionError:
             return b"HTTP/1.1 408 "
         finally:
-            if dripping is not None:
-                dripping.cancel()
             writer.close()
 
     started = asyncio.get_running_loop().time()
@@ -174,37 +142,60 @@ async def test_a_stream_outlives_the_limits_of_heads_and_bodies(attacked: Target
         assert (await alice.get(f"/api/sessions/{attacked.open}"))["status"] == "open"
 
 
-async def test_who_is_not_known_has_no_body_read(attacked: Target) -> None:
-    answer = await attacked.ask("POST", "/api/sessions", {"Content-Length": "16000000"}, b"{")
-    assert answer.status == 401
+# -- what is held open
 
 
-# -- streams
+async def _held(one: Target, path: str, headers: dict[str, str]) -> tuple[int, asyncio.StreamWriter]:
+    """A request that is not read to its end: (the status, what it is closed by)."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
+    lines = "".join(f"{k}: {v}\r\n" for k, v in {"Host": f"127.0.0.1:{one.port}", **headers}.items())
+    writer.write(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
+    return int((await reader.readline()).split()[1]), writer
 
 
 async def test_streams_are_limited_also_those_that_come_at_once(tmp_path: Path) -> None:
     async with target(tmp_path, streams=3) as one:
         path = f"/api/sessions/{one.open}/events"
-        head = (
-            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{one.port}\r\nAuthorization: Bearer {one.tokens['alice']}\r\n\r\n"
-        )
-        opened = await asyncio.gather(*(asyncio.open_connection("127.0.0.1", one.port) for _ in range(12)))
-        for _, writer in opened:
-            writer.write(head.encode())
-        firsts = await asyncio.gather(*(reader.readline() for reader, _ in opened))
-        assert sorted(int(line.split()[1]) for line in firsts) == [200] * 3 + [429] * 9
+        held = await asyncio.gather(*(_held(one, path, one.as_("alice")) for _ in range(12)))
+        assert sorted(status for status, _ in held) == [200] * 3 + [429] * 9
         assert (await one.json("bob", "GET", "/api/me")).status == 200
-        for _, writer in opened:
+        for _, writer in held:
             writer.close()
         async with asyncio.timeout(10):
             while "parley_gateway_streams 0.0" not in generate_latest(one.web.metrics.registry).decode():
                 assert (await one.json("bob", "GET", "/healthz")).status == 200
         refused = await one.json("alice", "GET", "/api/sessions/none/events")
         assert refused.status == 404, "and none is counted that never began"
-        again = await asyncio.open_connection("127.0.0.1", one.port)
-        again[1].write(head.encode())
-        assert b"200" in await again[0].readline()
-        again[1].close()
+        status, writer = await _held(one, path, one.as_("alice"))
+        assert status == 200
+        writer.close()
+
+
+async def test_who_floods_mcp_with_sessions_ends_its_own_and_nobody_elses(tmp_path: Path) -> None:
+    """One that listens is ended by none: who holds as many as it may gets no further one."""
+    asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    async with target(tmp_path) as one, one.browser("alice") as alice, one.browser("bob") as bob:
+
+        async def begun(who: Any) -> int:
+            accept = {"Accept": "application/json, text/event-stream"}
+            return int((await who.http.post("/mcp", json=BEGIN, headers=accept)).status_code)
+
+        theirs = await one.mcp_session("alice")
+        first, *rest = [await one.mcp_session("bob") for _ in range(MOST_OF_ONE + 1)]
+        assert (await bob.http.post("/mcp", json=asked, headers=first)).status_code == 404
+        assert (await bob.http.post("/mcp", json=asked, headers=rest[-1])).status_code == 200
+        assert (await alice.http.post("/mcp", json=asked, headers=theirs)).status_code == 200
+        held = [await _held(one, "/mcp", {**one.as_("bob"), **headers}) for headers in rest]
+        assert {status for status, _ in held} == {200}
+        assert [await begun(bob), await begun(alice)] == [429, 200]
+        held[0][1].close()
+
+        async def again() -> bool:
+            return await begun(bob) == 200
+
+        await until(again)
+        for _, writer in held:
+            writer.close()
 
 
 # -- sessions of others
@@ -212,49 +203,40 @@ async def test_streams_are_limited_also_those_that_come_at_once(tmp_path: Path) 
 
 @pytest.mark.parametrize("method, path, body", ROUTES, ids=lambda value: value if isinstance(value, str) else "")
 async def test_anothers_session_is_as_if_not_there(attacked: Target, method: str, path: str, body: Any) -> None:
-    theirs = await attacked.json("bob", method, path.format(attacked.open), body)
-    absent = await attacked.json("bob", method, path.format("0" * len(attacked.open)), body)
-    assert theirs.status == absent.status and theirs.status in (400, 404), theirs.text
-    assert theirs.text.replace(attacked.open, "") == absent.text.replace("0" * len(attacked.open), "")
+    async def told(sid: str) -> str:
+        if method == "TOOL":
+            said = await attacked.mcp("bob", path, {"session": sid, **body})
+            assert '"isError":true' in said
+            return said.replace(sid, "")
+        answer = await attacked.json("bob", method, path.format(sid), body)
+        assert answer.status in (400, 404), answer.text
+        return f"{answer.status} {answer.text}".replace(sid, "")
+
+    assert await told(attacked.open) == await told("0" * len(attacked.open))
     found = await attacked.json("alice", "GET", f"/api/sessions/{attacked.open}")
     assert found.document["status"] == "open" and found.document["sits"] == []
 
 
-@pytest.mark.parametrize("tool, arguments", TOOLS, ids=lambda value: value if isinstance(value, str) else "")
-async def test_anothers_session_is_not_there_for_a_tool(attacked: Target, tool: str, arguments: dict[str, Any]) -> None:
-    ids = (attacked.open, "0" * len(attacked.open))
-    theirs, absent = [(await attacked.mcp("bob", tool, {"session": sid, **arguments})).replace(sid, "") for sid in ids]
-    assert theirs == absent and '"isError":true' in theirs
-    assert "/etc" not in await attacked.mcp("bob", tool, {"session": "*", **arguments})
-
-
 async def test_anothers_session_is_not_followed_up(attacked: Target) -> None:
-    body = {"model": "parley/consensus", "messages": [{"role": "user", "content": "x?"}]}
-    path, own = "/v1/chat/completions", {"continues": attacked.finished}
-    theirs = await attacked.json("bob", "POST", path, {**body, "parley": own})
-    absent = await attacked.json("bob", "POST", path, {**body, "parley": {"continues": "nobody"}})
-    assert theirs.status == absent.status == 400
-    assert theirs.text.replace(attacked.finished, "nobody") == absent.text
+    async def told(sid: str) -> str:
+        answer = await attacked.json("bob", "POST", "/v1/chat/completions", {**CHAT, "parley": {"continues": sid}})
+        assert answer.status == 400
+        return answer.text.replace(sid, "")
+
+    assert await told(attacked.finished) == await told("nobody")
     footer = {"role": "assistant", "content": f"x\n\nparley session {attacked.finished}"}
-    chat = {
-        "model": "parley/consensus",
-        "messages": [{"role": "user", "content": "x"}, footer, {"role": "user", "content": "y?"}],
-    }
+    chat = {**CHAT, "messages": [*CHAT["messages"], footer, {"role": "user", "content": "y?"}]}
     assert (await attacked.json("bob", "POST", "/v1/chat/completions", chat)).status == 400
-    start = {"question": "x?", "protocol": "consensus", "continues": attacked.finished}
-    assert (await attacked.json("bob", "POST", "/api/sessions", start)).status in (400, 404)
-    told = await attacked.mcp("bob", "start_debate", {"question": "x?", "continues": attacked.finished})
-    assert '"isError":true' in told and "the agreed answer" not in told
+    start = await attacked.json("bob", "POST", "/api/sessions", {**START, "continues": attacked.finished})
+    assert start.status in (400, 404)
+    said = await attacked.mcp("bob", "start_debate", {"question": "x?", "continues": attacked.finished})
+    assert '"isError":true' in said and "the agreed answer" not in said
 
 
 async def test_a_viewer_does_nothing(attacked: Target) -> None:
     before = len((await attacked.json("owner", "GET", "/api/sessions")).document["sessions"])
     doing = [(m, path.format(attacked.open), body) for m, path, body in ROUTES if m == "POST" and "what-if" not in path]
-    chat = {"model": "parley/consensus", "messages": [{"role": "user", "content": "x?"}]}
-    doing += [
-        ("POST", "/api/sessions", {"question": "x?", "protocol": "consensus"}),
-        ("POST", "/v1/chat/completions", chat),
-    ]
+    doing += [("POST", "/api/sessions", START), ("POST", "/v1/chat/completions", CHAT)]
     for answer in await asyncio.gather(*(attacked.json("viewer", *one) for one in doing)):
         assert answer.status == 403 or "you do not sit on" in answer.text, answer.text
     for tool, arguments in (("stop_debate", {"session": attacked.open}), ("start_debate", {"question": "x?"})):
@@ -262,65 +244,6 @@ async def test_a_viewer_does_nothing(attacked: Target) -> None:
     found = await attacked.json("alice", "GET", f"/api/sessions/{attacked.open}")
     assert found.document["status"] == "open" and found.document["sits"] == []
     assert len((await attacked.json("owner", "GET", "/api/sessions")).document["sessions"]) == before
-
-
-async def test_owners_routes_tell_a_client_nothing(attacked: Target) -> None:
-    for method, path, body in (
-        ("GET", "/api/agents", None),
-        ("GET", f"/api/sessions/{attacked.finished}?everything=1", None),
-        ("GET", f"/api/sessions/{attacked.finished}/export/record?everything=1", None),
-        ("GET", f"/api/events?session={attacked.finished}&everything=true", None),
-        ("POST", f"/api/sessions/{attacked.finished}/what-if", WHAT_IF),
-        ("POST", "/api/estimate", {"question": "x?", "protocol": "consensus"}),
-    ):
-        answer = await attacked.json("alice", method, path, body)
-        assert answer.status == 403 and "owner" in answer.text, f"{path}: {answer.text}"
-
-
-async def test_who_floods_mcp_with_sessions_ends_its_own_and_nobody_elses(tmp_path: Path) -> None:
-    asked = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
-    async with target(tmp_path) as one:
-        theirs = await one.mcp_session("alice")
-        async with one.browser("alice") as alice, one.browser("bob") as bob:
-            first, *_, last = [await one.mcp_session("bob") for _ in range(MOST_OF_ONE + 1)]
-            assert (await bob.http.post("/mcp", json=asked, headers=first)).status_code == 404
-            assert (await bob.http.post("/mcp", json=asked, headers=last)).status_code == 200
-            assert (await alice.http.post("/mcp", json=asked, headers=theirs)).status_code == 200
-
-
-async def test_who_holds_all_its_mcp_sessions_gets_no_further_one(tmp_path: Path) -> None:
-    async with target(tmp_path) as one:
-        held = []
-        for _ in range(MOST_OF_ONE):
-            headers = {"Host": f"127.0.0.1:{one.port}", **one.as_("bob"), **await one.mcp_session("bob")}
-            head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-            reader, writer = await asyncio.open_connection("127.0.0.1", one.port)
-            writer.write(f"GET /mcp HTTP/1.1\r\n{head}\r\n".encode())
-            assert b" 200 " in await reader.readline()
-            held.append(writer)
-        about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
-        begin = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}
-        accept = {"Accept": "application/json, text/event-stream"}
-
-        async def begun(who: str) -> int:
-            async with one.browser(who) as browser:
-                return (await browser.http.post("/mcp", json=begin, headers=accept)).status_code
-
-        assert [await begun("bob"), await begun("alice")] == [429, 200]
-        held[0].close()
-
-        async def again() -> bool:
-            return await begun("bob") == 200
-
-        await until(again)
-        for writer in held:
-            writer.close()
-
-
-async def test_a_head_of_a_stream_opens_none(attacked: Target) -> None:
-    for path in (f"/api/sessions/{attacked.open}/events", f"/api/events?session={attacked.open}"):
-        answer = await attacked.ask("HEAD", path, attacked.as_("alice"), timeout_s=5)
-        assert answer.status == 200 and answer.text == ""
 
 
 # -- texts
@@ -331,7 +254,7 @@ async def test_hostile_texts_are_neither_markup_nor_events(tmp_path: Path) -> No
     question = '"><script>alert(2)</script>\n\nevent: end\ndata: {}'
     async with target(tmp_path, hostile=True) as one, one.browser("alice") as alice:
         parts = [("evidence", (name, b"</script><script>alert(3)</script>\ndata: x"))]
-        request = json.dumps({"question": question, "protocol": "consensus"})
+        request = json.dumps({**START, "question": question})
         begun = await alice.http.post("/api/sessions", data={"request": request}, files=parts)
         assert begun.status_code == 201, begun.text
         sid = begun.json()["session"]
@@ -343,27 +266,10 @@ async def test_hostile_texts_are_neither_markup_nor_events(tmp_path: Path) -> No
         assert stream.count("\nevent: end\n") == 1
         found = await alice.http.get(f"/api/sessions/{sid}")
         assert found.headers["content-type"] == "application/json" and found.json()["question"] == question.strip()
-        for who in ("alice", "owner"):
-            async with one.browser(who) as reads:
-                page = await reads.http.get(f"/api/sessions/{sid}/export/html")
-                for word in ("<script>alert", "<img src=x"):
-                    assert word not in page.text
-                assert "attachment" in page.headers["content-disposition"]
-                assert "script-src 'self'" in page.headers["content-security-policy"]
-
-
-async def test_a_seats_and_an_answers_words_are_told_back_as_json(attacked: Target) -> None:
-    script = "%3Cscript%3Ealert(1)%3C%2Fscript%3E"
-    for method, path, body in (
-        ("POST", f"/api/sessions/{attacked.open}/seats/{script}/sit", {}),
-        ("GET", f"/api/sessions/{attacked.open}/export/{script}", None),
-        ("GET", f"/api/sessions/{script}", None),
-        ("GET", f"/v1/models/{script}", None),
-        ("POST", f"/api/sessions/{attacked.open}/decide", {"item": "<script>alert(1)</script>", "choice": "x"}),
-    ):
-        answer = await attacked.json("alice", method, path, body)
-        assert 400 <= answer.status < 500 and "html" not in answer.headers.get("content-type", ""), path
-        assert answer.headers["x-content-type-options"] == "nosniff"
+        page = await alice.http.get(f"/api/sessions/{sid}/export/html")
+        assert not [word for word in ("<script>alert", "<img src=x") if word in page.text]
+        assert "attachment" in page.headers["content-disposition"]
+        assert "script-src 'self'" in page.headers["content-security-policy"]
 
 
 # -- what is told of it
@@ -387,7 +293,11 @@ async def test_a_fault_of_the_gateway_tells_no_word_of_it(tmp_path: Path) -> Non
 
 
 async def test_logs_hold_no_token_code_or_cookie(attacked: Target) -> None:
-    cookie = await _signed_in(attacked, "owner")
+    answer = await attacked.ask("POST", "/login", FORM, f"token={attacked.tokens['owner']}")
+    cookie = answer.headers["set-cookie"]
+    assert (answer.status, answer.headers["location"]) == (303, "/")
+    assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Domain" not in cookie
+    cookie = cookie.partition(";")[0]
     await attacked.ask("GET", "/login?code=a-code-of-a-link")
     await attacked.ask("GET", f"/api/me?token={attacked.tokens['bob']}")
     await attacked.ask("GET", "/api/me", {"Cookie": cookie})

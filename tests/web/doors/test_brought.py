@@ -4,9 +4,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import httpx2 as httpx
 import pytest
@@ -101,6 +99,7 @@ def test_a_packages_door_has_the_guard_and_opens_sessions(python: Path, tmp_path
     (("--door", "lost"), "doors.lost: lost of parley-bell 1.0 cannot be loaded"),
     (("--set", "doors.bell.tone=a"), "doors.bell.tone: there is no such option; known are protocol"),
     (("--set", "doors.bell.protocol=7"), "doors.bell.protocol: got 7, expected a value of type str"),
+    (("--door", "a2a", "--set", "doors.a2a.tone=a"), "doors.a2a.tone: there is no such option; known are none"),
 ])  # fmt: skip
 def test_a_door_that_cannot_be_opened_says_why(
     python: Path, tmp_path: Path, arguments: tuple[str, ...], says: str
@@ -122,11 +121,3 @@ def test_a_door_whose_extra_is_not_installed_says_what_to_install(name: str, mon
         doors(DoorOptions(opened={name: {}}))
     with pytest.raises(ModelMisconfigured, match=wanted):
         make_model(f"parley.agents.remote.{name.replace('-', '_')}:make", {})
-
-
-@pytest.mark.parametrize(("opened", "says"), [
-    ({"a2a": {"tone": "a"}}, "doors.a2a.tone: there is no such option; known are none"),
-])  # fmt: skip
-def test_a_shipped_door_refuses_what_it_does_not_know(opened: Mapping[str, Mapping[str, Any]], says: str) -> None:
-    with pytest.raises(BadInput, match=says):
-        doors(DoorOptions(opened=opened))

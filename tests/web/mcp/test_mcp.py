@@ -1,10 +1,11 @@
-"""The tools with the official client, over both transports, in both ways of the protocol's versions."""
+"""The tools with the official clients, over both transports, in both ways of the protocol's versions, and with the
+inspector; for clients of a bus that others run; and as a process on standard input."""
 
 import asyncio
 import json
 import os
-import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -14,10 +15,12 @@ import pytest
 from mcp.client import Client
 from mcp.types import CallToolResult, ElicitRequestFormParams, ElicitResult
 
-from tests.parley.support import until
+from parley.client.rendering.explain import CLOSED_LOG
+from tests.parley.support import ANSWER, MARK, Front, until
 from tests.support import npm
 from tests.support.expert_model import expert_model
-from tests.support.gateway import Served, mcp_client, panel, serving
+from tests.support.gateway import Served, mcp_client, over_http, panel, serving
+from tests.web.support import Browser, Site
 
 QUESTION = "In which year did the Suez Canal open?"
 KNOWS = "The Suez Canal opened in 1869 for ships."
@@ -67,26 +70,15 @@ class Way:
 
 @pytest.fixture
 def way(request: pytest.FixtureRequest, served: Served, project: Path) -> Way:
-    """The one that the test names: its transport, and the old way of the protocol or the new one."""
-    transport, mode = request.param.split("-")
+    """The one that the test names, or one that is quick."""
+    transport, mode = getattr(request, "param", "http-auto").split("-")
     return Way(served, project, transport, mode)
-
-
-@pytest.fixture
-def http(served: Served, project: Path) -> Way:
-    """One that is quick."""
-    return Way(served, project, "http", "auto")
 
 
 def _good(result: CallToolResult) -> dict[str, Any]:
     found = result.structured_content
     assert not result.is_error and isinstance(found, dict), result.content
     return found
-
-
-def _bad(result: CallToolResult) -> str:
-    assert result.is_error
-    return result.content[0].text  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("way", ["http-auto", "http-legacy", "stdio-auto"], indirect=True)
@@ -178,8 +170,8 @@ def test_the_official_client_of_typescript_asks_answers_waits_and_leaves(
     assert any("Slow 1" in message for message in told["progress"])
 
 
-async def test_a_debate_is_started_read_and_stopped(http: Way) -> None:
-    async with http.client() as client:
+async def test_a_debate_is_started_read_and_stopped(way: Way) -> None:
+    async with way.client() as client:
         started = _good(await client.call_tool("start_debate", {"question": "Tea or coffee?", "protocol": "slow"}))
         sid = started["session"]
         now = _good(await client.call_tool("get_debate", {"session": sid}))
@@ -193,32 +185,13 @@ async def test_a_debate_is_started_read_and_stopped(http: Way) -> None:
         assert all(post["n"] >= now["next"] for post in then["posts"])
         again = _good(await client.call_tool("stop_debate", {"session": sid}))
         assert again["status"] == "cancelled", "stopping twice is fine"
-
-
-async def test_a_client_hears_who_is_at_work_while_nothing_is_said(http: Way) -> None:
-    told: list[tuple[float, str]] = []
-
-    async def progress(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, message or ""))
-
-    async with http.client() as client:
-        given = {"question": "Tea or coffee?", "protocol": "slow"}
-        call = asyncio.ensure_future(client.call_tool("ask", given, progress_callback=progress))
-        await asyncio.to_thread(until, lambda: any("Slow 2" in m for _, m in told), lambda: str(told), 30.0)
-        call.cancel()
-        await asyncio.gather(call, return_exceptions=True)
-    assert re.fullmatch("round 1: Slow 1 (queued|thinking), Slow 2 (queued|thinking)", told[-1][1])
-
-
-async def test_a_debate_is_stopped_with_the_answer_that_there_is(http: Way) -> None:
-    async with http.client() as client:
         started = _good(await client.call_tool("start_debate", {"question": "Tea or coffee?", "protocol": "slow"}))
         ended = _good(await client.call_tool("stop_debate", {"session": started["session"], "answer": True}))
         assert (ended["status"], ended["words"][:14]) == ("finished", "the answer was")
 
 
-async def test_an_open_question_is_shown_to_who_cannot_be_asked(http: Way) -> None:
-    async with http.client() as client:
+async def test_an_open_question_is_shown_to_who_cannot_be_asked(way: Way) -> None:
+    async with way.client() as client:
         given = {"question": TASK, "protocol": "madp", "settings": ASKS}
         sid = _good(await client.call_tool("start_debate", given))["session"]
 
@@ -233,36 +206,130 @@ async def test_an_open_question_is_shown_to_who_cannot_be_asked(http: Way) -> No
         await client.call_tool("stop_debate", {"session": sid})
 
 
-WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"projectPath": "canal/out"}, "allowed are folders under "),
-    ({"protocol": "consensu"}, "did you mean consensus?"),
-    ({"continues": "nobody"}, "nobody"),
-    ({"protocol": "competition"}, "competition needs a language model, and pro_1, pro_2, pro_3 and 6 more"),
-]
-
-
-async def test_what_is_wrong_is_said_with_field_value_and_limit(http: Way) -> None:
-    async with http.client() as client:
-        for given, wanted in WRONG:
-            text = _bad(await client.call_tool("ask", {"question": "Tea?", **given}))
-            assert wanted in text, (given, text)
-        assert "nobody" in _bad(await client.call_tool("explain", {"session": "nobody"}))
-        assert "not a session's id" in _bad(await client.call_tool("get_debate", {"session": "a.b>"}))
-        with pytest.raises(Exception, match="there is no session nobody"):
-            await client.read_resource("parley://sessions/nobody/transcript")
-
-
-async def test_a_task_is_routed_without_a_session(http: Way) -> None:
-    async with http.client() as client:
+async def test_a_task_is_routed_without_a_session(way: Way) -> None:
+    async with way.client() as client:
         found = _good(await client.call_tool("route", {"task": "add JWT authentication"}))
     assert found["lead"]["expert"] == "security-architect" and found["confidence"] > 0.5
 
 
-async def test_a_question_follows_up_a_finished_session(http: Way) -> None:
-    async with http.client() as client:
-        given = {"question": QUESTION, "context": KNOWS, "protocol": "consensus"}
-        first = _good(await client.call_tool("ask", given))
-        then = _good(await client.call_tool("ask", {**given, "continues": first["session"]}))
-    opened = json.loads(http.served.front.run("sessions", "export", then["session"])[1].splitlines()[1])["event"]
-    assert opened["continues"] == first["session"]
-    assert {d["name"] for d in opened["documents"]} == {"context.md", f"previous/{first['session']}.md"}
+ARGUMENTS: list[tuple[str, dict[str, Any], str]] = [
+    ("ask", {}, "question: nothing was given, and ask needs it"),
+    ("ask", {"question": "x" * 20_001}, "question: got 20,001 characters, allowed are 1 to 20,000"),
+    ("ask", {"question": 5}, "question: got 5, wanted is text"),
+    ("ask", {"question": "x", "sede": 1}, "sede: ask takes no such option; did you mean seed? It takes question, "),
+    ("ask", {"question": "x", "settings": [1]}, "settings: got [1], wanted is an object"),
+    ("ask", {"question": "x", "seed": "one"}, "seed: got 'one', wanted is a whole number"),
+    ("iterative_debate", {"question": "x", "maxIterations": 2.5}, "maxIterations: got 2.5, wanted is a whole number"),
+    ("get_debate", {"session": "x", "since": -1}, "since: got -1, allowed are numbers from 0 on"),
+    ("replay_what_if", {"session": "x", "settings": {}}, "settings: got {}, which is empty"),
+    ("route", {"task": "x", "files": [1]}, "files.0: got 1, wanted is text"),
+]  # fmt: skip
+
+
+async def _called(site: Site, who: Browser, tool: str, **arguments: Any) -> tuple[bool, Any]:
+    """(whether it failed, what it says)."""
+    async with over_http(site.web.url, who.token) as client:
+        found = await client.call_tool(tool, arguments)
+        said = found.content[0].text if found.is_error else found.structured_content  # type: ignore[union-attr]
+        return bool(found.is_error), said
+
+
+async def test_a_client_gets_the_explanation_of_the_command_line_as_far_as_it_may_read(site: Site) -> None:
+    sid = await site.alice.start("Whose is this?")
+    await site.alice.watched(sid)
+    whole, mine = [(await _called(site, who, "explain", session=sid))[1] for who in (site.owner, site.alice)]
+    told = [text for text in whole["words"] if "of one model family" not in text and "strategies: " not in text]
+    assert [text for text in mine["words"] if text != CLOSED_LOG] == told, "these stand in the log alone"
+    assert {"Converged: yes.", CLOSED_LOG} <= set(mine["words"])
+    (all_of_it, some) = (found.pop("view") for found in (whole["figures"], mine["figures"]))
+    assert mine["figures"] == whole["figures"] and all_of_it["settings"] and not some["settings"]
+    assert (await _called(site, site.bob, "explain", session=sid))[0]
+
+
+async def test_what_is_wrong_with_arguments_is_one_plain_sentence(site: Site) -> None:
+    async with over_http(site.web.url, site.alice.token) as client:
+        for tool, given, wanted in ARGUMENTS:
+            found = await client.call_tool(tool, given)
+            text = found.content[0].text  # type: ignore[union-attr]
+            assert found.is_error and wanted in text and "\n" not in text and "pydantic" not in text, (
+                tool,
+                given,
+                text,
+            )
+
+
+async def test_a_program_may_leave_an_option_empty(site: Site) -> None:
+    empty = dict.fromkeys(("protocol", "settings", "budget", "context", "continues", "seed"))
+    failed, said = await _called(site, site.alice, "start_debate", question="Tea or coffee?", projectPath="", **empty)
+    assert not failed and said["protocol"] == "consensus"
+    await site.alice.watched(said["session"])
+
+
+_INITIALIZE = {
+    "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "0"},
+}  # fmt: skip
+
+
+def _request(number: int, method: str, params: dict[str, Any]) -> str:
+    return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
+
+
+def test_it_starts_a_stack_with_the_first_call_and_says_nothing_but_the_protocol(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    child = front.start("mcp", "--set", "protocol=consensus", stdin=subprocess.PIPE)
+    assert child.stdin is not None and child.stdout is not None and child.stderr is not None
+    lines = []
+
+    def ask(text: str) -> dict[str, Any]:
+        assert child.stdin is not None and child.stdout is not None
+        child.stdin.write(text)
+        child.stdin.flush()
+        while True:
+            line = child.stdout.readline()
+            lines.append(line)
+            found: dict[str, Any] = json.loads(line)
+            if "id" in found:
+                return found
+
+    assert ask(_request(1, "initialize", _INITIALIZE))["result"]["serverInfo"]["name"] == "parley"
+    child.stdin.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}) + "\n")
+    assert len(ask(_request(2, "tools/list", {}))["result"]["tools"]) == 8
+    assert not front.state.exists(), "nothing is started before it is needed"
+    given = {"question": "What is the capital of Lithuania?", "context": "Vilnius is the capital of Lithuania."}
+    found = ask(_request(3, "tools/call", {"name": "iterative_debate", "arguments": given}))["result"]
+    assert found["structuredContent"]["answer"] == ANSWER and front.state.exists()
+    child.stdin.close()
+    assert child.wait(30) == 0
+    lines += child.stdout.read().splitlines()
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in lines)
+    child.stdout.close()
+    child.stderr.close()
+    front.assert_nothing_left()
+
+
+INSPECTOR = ("@modelcontextprotocol/inspector", "2.12.0")
+
+
+def _inspect(served: Served, transport: str, *arguments: str) -> tuple[int, str, str]:
+    script = npm.package(*INSPECTOR) / "node_modules" / ".bin" / "mcp-inspector"
+    if transport == "http":
+        target = [f"{served.url}/mcp", "--transport", "http", "--header", f"Authorization: Bearer {served.token}"]
+    else:
+        given = {**served.front.environment, "PARLEY__PROTOCOL": "consensus"}
+        kept = ("PARLEY_STATE", "PARLEY__PROTOCOL", "PYTHONPATH", MARK)  # the inspector hands on what is named alone
+        target = [sys.executable, "-m", "parley", "mcp", *(x for k in kept for x in ("-e", f"{k}={given[k]}"))]
+    return npm.run(
+        npm.node(), str(script), "--cli", *target, *arguments, env=served.front.environment, cwd=served.front.folder
+    )
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("transport", ["http", "stdio"])
+def test_the_inspector_finds_no_fault_with_the_schemas_and_reads_the_prompts(served: Served, transport: str) -> None:
+    code, out, err = _inspect(served, transport, "--method", "tools/list", "--strict")
+    assert code == 0, err
+    schemas = {tool["name"]: tool["inputSchema"] for tool in json.loads(out)["tools"]}
+    assert len(schemas) == 8 and not schemas["ask"]["additionalProperties"]
+    code, out, err = _inspect(served, transport, "--method", "prompts/list")
+    assert code == 0, err
+    assert "consensus" in {prompt["name"] for prompt in json.loads(out)["prompts"]}

@@ -21,7 +21,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(420)]
 QUESTION = "Opened the Suez Canal in 1869?"
 TYPED = "year=1869 sure=True"
 AGENTS, PYDANTIC_AI, LANGCHAIN = "openai-agents==0.24.0", "pydantic-ai-slim[openai]==2.68.0", "langchain-openai==1.7.4"
-LITELLM, SMOLAGENTS = "litellm==1.110.2", "smolagents[openai]==1.26.0"
 OPENCODE = ("opencode-ai", "1.18.33")
 BEGINS = f"""
 import asyncio, os
@@ -75,18 +74,6 @@ from langchain_openai import ChatOpenAI
 
 print(ChatOpenAI(model="parley/single").with_structured_output(Opened, method="json_schema").invoke(QUESTION))
 """
-LITE = """
-import litellm
-
-given = {"model": "openai/parley/single", "messages": [{"role": "user", "content": QUESTION}], "api_base": URL}
-print(litellm.completion(**given).choices[0].message.content)
-print(Opened.model_validate_json(litellm.completion(**given, response_format=Opened).choices[0].message.content))
-"""
-SMOL = """
-from smolagents import OpenAIModel, ToolCallingAgent
-
-print(ToolCallingAgent(tools=[], model=OpenAIModel("parley/single", api_base=URL, api_key=KEY)).run(QUESTION))
-"""
 ROWS = [
     ("agents-handoff", AGENTS, HANDOFF, "In 1869."),
     ("agents-typed", AGENTS, TYPED_AGENT, TYPED),
@@ -94,8 +81,6 @@ ROWS = [
     ("pydantic-ai-native", PYDANTIC_AI, TOOL_OUTPUT.replace("=Opened", "=NativeOutput(Opened)"), TYPED),
     ("langchain-json-schema", LANGCHAIN, STRUCTURED, TYPED),
     ("langchain-function-calling", LANGCHAIN, STRUCTURED.replace("json_schema", "function_calling"), TYPED),
-    ("litellm", LITELLM, LITE, TYPED),
-    ("smolagents", SMOLAGENTS, SMOL, "In 1869."),
 ]
 
 
@@ -111,8 +96,12 @@ def test_a_framework_hands_over_to_a_panel_and_gets_its_verdict_as_it_wants_it(
     served: Served, name: str, requirement: str, program: str, said: str, tmp_path: Path
 ) -> None:
     (tmp_path / "ask.py").write_text(BEGINS + program)
-    env = {"OPENAI_BASE_URL": f"{served.url}/v1", "OPENAI_API_KEY": served.token, "PATH": os.environ["PATH"]}
-    env |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": str(tmp_path)}
+    env = {
+        "OPENAI_BASE_URL": f"{served.url}/v1",
+        "OPENAI_API_KEY": served.token,
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+    }
     python = programs_of(requirement) / "python"
     done = subprocess.run([python, "ask.py"], cwd=tmp_path, capture_output=True, text=True, timeout=100, env=env)
     assert done.returncode == 0, done.stderr[-2_000:]

@@ -1,22 +1,16 @@
 """The OpenAI-compatible door with the official client, over a real stack."""
 
 import json
-import os
-import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 from openai import OpenAI
 
-from parley.stack.lease import read_running
 from parley.web.openai.history import FOOTER
 from parley.web.openai.running import SESSION
-from tests.extending.environment import programs_of
-from tests.support import npm
-from tests.support.gateway import Served, copy, panel, serving
+from tests.support.gateway import Served, panel, serving
 
 QUESTION = "In which year did the Suez Canal open?"
 KNOWS = "The Suez Canal opened in 1869 for ships."
@@ -120,42 +114,8 @@ def test_a_chat_goes_on_from_its_session_by_what_the_client_sends_back(served: S
     assert f"previous/{own['continues']}.md" in names and "conversation.md" not in names
 
 
-@pytest.fixture(scope="module")
-def other(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Another copy of the gateway on the same bus, for a client with a token."""
-    folder = tmp_path_factory.mktemp("keys")
-    keys = served.front.state / "keys"
-    (folder / "client.json").write_bytes((keys / "client.json").read_bytes())
-    code, out, err = served.front.run("bus", "token", "client", "--dir", str(folder))
-    assert code == 0 and "shown this once" in err, err
-    running = read_running(served.front.state)
-    assert running is not None
-    options = ["--nats", running.url, "--keys", str(folder), "--cookie-key", str(folder / "web.key")]
-    panels = str(served.front.folder / "panels")
-    with copy(served.front, *options, "--panels", panels) as found:
-        yield found._replace(token=out.strip())
-
-
-def _continues(sid: str) -> dict[str, Any]:
-    return {"messages": _messages("Sure?"), "extra_body": {"parley": {"continues": sid}}}
-
-
-def test_a_client_goes_on_from_its_own_session_on_any_copy_and_from_nobody_elses(other: Served, client: OpenAI) -> None:
-    owners = client.chat.completions.create(model="parley/consensus", messages=KNOWING)
-    with OpenAI(base_url=f"{other.url}/v1", api_key=other.token, max_retries=0, timeout=40) as mine:
-        first = mine.chat.completions.create(model="parley/consensus", messages=KNOWING)
-        then = mine.chat.completions.create(model="parley/consensus", **_continues(first.id))
-        assert then.model_extra["parley"]["continues"] == first.id.removeprefix("chatcmpl-")
-        with pytest.raises(openai.BadRequestError) as failed:
-            mine.chat.completions.create(model="parley/consensus", **_continues(owners.id))
-        assert failed.value.code == "session_not_found"
-    again = client.chat.completions.create(model="parley/consensus", **_continues(first.id))
-    assert again.choices, "the owner reads it, on the other copy"
-
-
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"n": 2}, "n", "unsupported_parameter"),
-    ({"messages": []}, "messages", "invalid_value"),
     ({"messages": [{"role": "critic", "content": "x"}]}, "messages[0]", "invalid_value"),
     ({"extra_body": {"parley": {"settings": {"round_limit": 99}}}}, "parley.settings.round_limit", "invalid_value"),
     ({"extra_body": {"parley": {"continues": "gone"}}}, "parley.continues", "session_not_found"),
@@ -170,53 +130,3 @@ def test_what_cannot_be_answered_is_refused_by_its_name(
         client.chat.completions.create(**{"model": "parley/consensus", "messages": _messages("Tea?"), **given})
     assert (failed.value.param, failed.value.code) == (param, code)
     assert failed.value.body["type"] == "invalid_request_error"  # type: ignore[index]
-
-
-OPENAI = ("openai", "7.57.0")
-LLM = "llm==0.36"
-SCRIPT = """
-import OpenAI from "openai";
-const client = new OpenAI({baseURL: process.env.URL, apiKey: process.env.TOKEN, maxRetries: 0});
-const told = {models: (await client.models.list()).data.map(m => m.id)};
-const messages = [{role: "system", content: process.env.KNOWS}, {role: "user", content: process.env.QUESTION}];
-const plain = await client.chat.completions.create({model: "parley/consensus", messages});
-told.content = plain.choices[0].message.content;
-told.parley = plain.parley;
-told.reasoning = 0;
-for await (const part of await client.chat.completions.create({model: "parley/consensus", messages, stream: true}))
-  if (part.choices[0]?.delta.reasoning_content) told.reasoning += 1;
-try { await client.chat.completions.create({model: "parley/nobody", messages}); }
-catch (error) { told.error = [error.constructor.name, error.status, error.code, error.param]; }
-console.log(JSON.stringify(told));
-"""
-
-
-@pytest.mark.timeout(240)
-def test_the_official_client_of_node_gets_answers_streams_and_errors(served: Served) -> None:
-    folder = npm.package(*OPENAI)
-    script = folder / f"test-{os.getpid()}.mjs"
-    script.write_text(SCRIPT)
-    env = {"URL": f"{served.url}/v1", "TOKEN": served.token, "KNOWS": KNOWS, "QUESTION": QUESTION}
-    try:
-        code, out, err = npm.run(npm.node(), str(script), env=env)
-    finally:
-        script.unlink()
-    assert code == 0, err
-    told = json.loads(out)
-    assert "parley/consensus" in told["models"] and told["content"].startswith("1869\n")
-    assert told["parley"]["stop"]["reason"] == "one_source" and told["reasoning"] >= 5
-    assert told["error"] == ["NotFoundError", 404, "model_not_found", "model"]
-
-
-@pytest.mark.timeout(240)
-def test_llm_asks_a_panel_as_any_model(served: Served, tmp_path: Path) -> None:
-    program = programs_of(LLM) / "llm"
-    entry = f"- model_id: panel\n  model_name: parley/consensus\n  api_base: {served.url}/v1\n  api_key_name: parley\n"
-    (tmp_path / "extra-openai-models.yaml").write_text(entry)
-    env = {**os.environ, "LLM_USER_PATH": str(tmp_path)}
-    done = subprocess.run(
-        [program, "-m", "panel", "--key", served.token, "-s", KNOWS, QUESTION],
-        capture_output=True, text=True, timeout=50, env=env,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("1869\n") and "parley session " in done.stdout

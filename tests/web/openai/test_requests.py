@@ -10,7 +10,6 @@ from starlette.testclient import TestClient
 
 from parley.bus.accounts import User, mint
 from parley.client.errors import Refusal, Unanswered, Unreachable
-from parley.client.opening import Offer
 from parley.web import program_sessions
 from parley.web.app import Config, build
 from parley.web.errors import Forms
@@ -20,7 +19,7 @@ from parley.web.openai.door import OpenAI
 from parley.web.openai.errors import ApiError
 from parley.web.openai.history import FOOTER, is_job, read
 from parley.web.openai.requests import parse_request
-from parley.web.principals import LOCAL_TOKEN, Principals
+from parley.web.principals import Principals
 
 HOST = "parley.test"
 PAGE = Path(__file__).parents[3] / "docs" / "openai.md"
@@ -48,14 +47,9 @@ PEOPLE = [
 ]
 
 
-@pytest.mark.parametrize("text", JOBS)
-def test_jobs_of_front_ends_are_known_by_their_templates(text: str) -> None:
-    assert is_job([text]) and is_job(["You are helpful.", text])
-
-
-@pytest.mark.parametrize("text", PEOPLE)
-def test_what_people_ask_is_none(text: str) -> None:
-    assert not is_job([text])
+@pytest.mark.parametrize(("text", "job"), [(t, True) for t in JOBS] + [(t, False) for t in PEOPLE])
+def test_jobs_of_front_ends_are_known_by_their_templates_and_questions_of_people_are_none(text: str, job: bool) -> None:
+    assert is_job([text]) == is_job(["You are helpful.", text]) == job
 
 
 @pytest.fixture
@@ -69,14 +63,6 @@ def http() -> Iterator[TestClient]:
         yield found
 
 
-def test_a_job_is_refused(http: TestClient) -> None:
-    body = {"model": "parley/consensus", "messages": [{"role": "user", "content": JOBS[0]}]}
-    answer = http.post("/v1/chat/completions", json=body)
-    error = answer.json()["error"]
-    assert answer.status_code == 400 and error["code"] == "background_task"
-    assert "no debate is started" in error["message"]
-
-
 def test_a_limit_is_told_with_the_time_after_which_to_try_again() -> None:
     """At every door. What is refused for something else would be refused again, and has no such time."""
     forms = Forms([("/v1/", errors.response)])
@@ -86,6 +72,8 @@ def test_a_limit_is_told_with_the_time_after_which_to_try_again() -> None:
         other = forms.answer(path, Refusal("seats", "nobody"))
         assert other.status_code in (400, 409) and "retry-after" not in other.headers
     assert b'"rate_limit_exceeded"' in forms.answer("/v1/x", Refusal("open_sessions", "x", 1.0)).body
+    assert errors.response(Unanswered("s1", "no moderator answered", 5.0)).headers[errors.AGAIN] == "false"
+    assert errors.AGAIN not in errors.response(Unreachable("no bus")).headers, "nothing was opened"
 
 
 def test_every_error_under_v1_has_openais_form_and_no_other_has(http: TestClient) -> None:
@@ -95,28 +83,14 @@ def test_every_error_under_v1_has_openais_form_and_no_other_has(http: TestClient
         assert http.get(path).status_code == status
     for broken in (b"{", b"[" * 100_000):
         assert http.post("/v1/chat/completions", content=broken).json()["error"]["code"] == "invalid_json"
-    tea = {"model": "parley/consensus", "messages": [{"role": "user", "content": "Tea or coffee?"}]}
-    down = http.post("/v1/chat/completions", json=tea)
-    assert (down.status_code, down.json()["error"]["code"]) == (503, "bus_unreachable")
+    for text, status, code in ((JOBS[0], 400, "background_task"), ("Tea or coffee?", 503, "bus_unreachable")):
+        asked = {"model": "parley/consensus", "messages": [{"role": "user", "content": text}]}
+        refused = http.post("/v1/chat/completions", json=asked)
+        assert (refused.status_code, refused.json()["error"]["code"]) == (status, code)
     del http.headers["Authorization"]
     assert http.get("/v1/models").json()["error"]["code"] == "invalid_api_key"
     assert http.get("/v1/models", headers={"Host": "evil.test"}).json()["error"]["code"] == "wrong_host"
     assert set(http.get("/other").json()["error"]) == {"field", "message"}
-
-
-def test_a_refusal_is_not_asked_again_nor_what_may_have_been_opened() -> None:
-    refused = errors.response(Refusal("seats", "nobody is alive"))
-    assert (refused.status_code, errors.body(Refusal("seats", "no"))[1]["error"]["code"]) == (400, "refused")
-    assert errors.response(Unanswered("s1", "no moderator answered", 5.0)).headers[errors.AGAIN] == "false"
-    assert errors.AGAIN not in errors.response(Unreachable("no bus")).headers
-
-
-def test_the_local_token_is_of_the_key_and_of_nothing_else() -> None:
-    owner = mint([User(name="owner", kind="owner", account="CLIENTS")])["owner"]
-    one, same, other = (Principals(key, local=owner) for key in (bytes(32), bytes(32), bytes([1]) * 32))
-    token = one.local_token()
-    assert token.startswith(LOCAL_TOKEN) and same.of_token(token) is not None and other.of_token(token) is None
-    assert one.of_token("") is None and one.of_token(token[:-1]) is None and one.of_token("é") is None
 
 
 def _wanted(body: dict[str, Any]) -> Any:
@@ -184,13 +158,6 @@ def test_a_long_message_is_a_document_with_its_beginning_and_its_end_as_the_ques
     assert [(d.name, d.text) for d in wanted.documents] == [(program_sessions.PASTED, text)]
     assert len(wanted.question) < 10_000
     assert "Which clause is void?" in wanted.question and wanted.question.endswith("Answer with its number.")
-
-
-def test_a_panel_is_a_model_by_its_name_with_or_without_the_prefix() -> None:
-    offers = Offers([Offer(name="storage", protocol="consensus", settings={"threshold": 80})])
-    for model in ("parley/storage", "storage"):
-        body: dict[str, Any] = {"model": model, "messages": [{"role": "user", "content": "a"}]}
-        assert parse_request(body, read(body), offers).offer.settings == {"threshold": 80}
 
 
 @pytest.mark.parametrize("name", sorted(parameters.HARMLESS))

@@ -1,5 +1,6 @@
 """A real gateway over a real stack, and a real browser that looks at it: what went wrong in the browser is kept."""
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -13,16 +14,7 @@ import httpx2
 import pytest
 from playwright.async_api import Page as AsyncPage
 from playwright.async_api import async_playwright
-from playwright.sync_api import (
-    Browser,
-    BrowserContext,
-    ConsoleMessage,
-    Dialog,
-    Page,
-    ViewportSize,
-    expect,
-    sync_playwright,
-)
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, ViewportSize, expect, sync_playwright
 
 from tests.parley.support import Front
 
@@ -90,11 +82,6 @@ class Gateway:
         assert code == 0, err
         return str(json.loads(out)["session"])
 
-    def kill(self) -> None:
-        """As a machine that lost its power: nothing is said to anybody."""
-        self.child.kill()
-        self.close()
-
     def close(self) -> None:
         self.http.close()
         if self.child.poll() is None:
@@ -124,23 +111,17 @@ def site(
     folder: Path, *arguments: str, protocol: str = "consensus", env: Mapping[str, str] | None = None
 ) -> Iterator[Gateway]:
     """A gateway with a stack of its own."""
-    found = serve(Front(folder, protocol, env), *arguments)
-    try:
+    with contextlib.closing(serve(Front(folder, protocol, env), *arguments)) as found:
         yield found
-    finally:
-        found.close()
-        found.front.assert_nothing_left()
+    found.front.assert_nothing_left()
 
 
 @contextmanager
 def browser() -> Iterator[Browser]:
     """The machine's Chromium, without a window."""
-    with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
-        try:
-            yield found
-        finally:
-            found.close()
+    given = ["--no-sandbox", "--disable-dev-shm-usage"]
+    with sync_playwright() as driver, driver.chromium.launch(executable_path=CHROMIUM, args=given) as found:
+        yield found
 
 
 class Visitor:
@@ -158,15 +139,11 @@ class Visitor:
     def open(self, path: str) -> Page:
         """A page of the gateway in a tab of its own."""
         page = self.context.new_page()
-        page.on("console", self._console)
+        page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("dialog", self._dialog)
         page.goto(f"{self.gateway.url}{path}")
         return page
-
-    def _console(self, said: ConsoleMessage) -> None:
-        if said.type in ("error", "warning"):
-            self.complaints.append(said.text)
 
     def _dialog(self, dialog: Dialog) -> None:
         self.complaints.append(f"dialog: {dialog.message}")

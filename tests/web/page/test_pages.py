@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.expert_model import REFUSES, expert_model
-from tests.web.page.site import PHONE, ROLLOUT, Gateway, Visitor, needed, site, visitor
+from tests.web.page.site import DESK, PHONE, ROLLOUT, Gateway, Visitor, needed, site, visitor
 
 pytestmark = needed
 QUESTION = (ROLLOUT / "question.txt").read_text().strip()
@@ -60,9 +60,7 @@ def test_the_list_shows_answers_and_is_searched_and_narrowed(somebody: Visitor, 
     mine = page.locator(f"[data-session='{there.consensus['session']}']")
     result = there.consensus["result"]
     expect(mine.locator(".holds")).to_have_text(result["text"])
-    expect(mine).to_contain_text("agree")
     expect(mine.locator(".sure")).to_have_text(result["confidence"])
-    expect(mine.locator(".cost")).to_have_text("$0")
     page.get_by_label("Search").fill("hourly")
     expect(rows).to_have_count(1)
     expect(page).to_have_url(re.compile("q=hourly"))
@@ -74,8 +72,6 @@ def test_the_list_shows_answers_and_is_searched_and_narrowed(somebody: Visitor, 
     expect(mine).to_have_count(0)
     expect(page.locator(f"[data-session='{there.maci['session']}']")).to_be_visible()
     page.get_by_label("Confidence").select_option("")
-    page.get_by_label("Cost").select_option("0.01")
-    page.get_by_label("Date").select_option("1")
     page.get_by_label("Ended").select_option("agreed")
     expect(mine).to_be_visible()
     page.get_by_label("Protocol").select_option("consensus")
@@ -84,17 +80,6 @@ def test_the_list_shows_answers_and_is_searched_and_narrowed(somebody: Visitor, 
     expect(page.get_by_label("Ended")).to_have_value("agreed")
     page.get_by_label("Ended").select_option("failed")
     expect(page.get_by_text("No session is like that")).to_be_visible()
-
-
-def test_an_answer_is_seen_before_a_long_question(somebody: Visitor, there: Sessions) -> None:
-    long = "\u202eWe run a payment service with many merchants. " * 30
-    sid = there.gateway.ask(f"{long}{QUESTION}", ROLLOUT / "evidence", protocol="consensus")
-    there.gateway.ended(sid)
-    page = somebody.open(f"/s/{sid}")
-    expect(page.locator(".answer .big")).to_be_in_viewport()
-    page.get_by_text("The whole question").click()
-    expect(page.get_by_text(QUESTION)).to_be_visible()
-    assert "\u202e" not in page.locator("main").inner_text(), "no text reads backwards"
 
 
 def test_two_sessions_are_chosen_and_stand_side_by_side(somebody: Visitor, there: Sessions) -> None:
@@ -118,15 +103,22 @@ def test_two_sessions_are_chosen_and_stand_side_by_side(somebody: Visitor, there
 def test_a_question_is_asked_with_documents_and_ends_on_its_page(
     somebody: Visitor, there: Sessions, tmp_path: Path
 ) -> None:
+    somebody.expected = ("400 (Bad Request)",)  # an estimate before there are documents
     page = somebody.open("/new")
     page.get_by_label("Question or task").fill(QUESTION)
     page.get_by_label("Who argues, and how").select_option("consensus")
-    files = sorted((ROLLOUT / "evidence" / "panelist_1").iterdir())
-    page.get_by_label("Files of evidence").set_input_files(files[:1])
-    (tmp_path / "dropped.md").write_text("We recommend the canary for services that move money.")
-    dropped(page, tmp_path / "dropped.md")
-    expect(page.locator("fieldset li")).to_have_count(2)
-    page.get_by_label("How many argue").fill("2")
+    for name, text in (("one/notes.md", "We take the canary."), ("two/notes.md", "We take blue-green.")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    page.get_by_label("Files of evidence").set_input_files(tmp_path / "one" / "notes.md")
+    dropped(page, tmp_path / "two" / "notes.md")
+    rows = page.locator("fieldset li")
+    expect(rows.nth(1)).to_contain_text("notes (2).md")
+    page.get_by_label("Who gets notes (2).md").select_option("Panelist 3")
+    dropped(page, ROLLOUT / "evidence")
+    below = {p.relative_to(ROLLOUT / "evidence").as_posix() for p in (ROLLOUT / "evidence").rglob("*.*")}
+    expect(rows).to_have_count(2 + len(below))
+    page.get_by_label("How many argue").fill("3")
     page.get_by_text("Settings", exact=True).click()
     page.get_by_label("Round limit").fill("3")
     budget = page.get_by_role("complementary", name="Budget")
@@ -136,111 +128,47 @@ def test_a_question_is_asked_with_documents_and_ends_on_its_page(
     expect(page).to_have_url(re.compile(r"/s/[0-9a-f]{20}$"))
     expect(page.locator(".answer .big")).to_contain_text("Canary", ignore_case=True)
     found = there.gateway.get(f"/api/sessions/{page.url.rsplit('/', 1)[1]}")
-    assert found["settings"]["round_limit"] == 3 and found["settings"]["panel"] == 2
-    assert found["budget"]["calls"] == 60 and len(found["documents"]) == 2
+    assert (found["settings"]["round_limit"], found["settings"]["panel"], found["budget"]["calls"]) == (3, 3, 60)
+    held = {row["name"]: row["holders"] for row in found["documents"]}
+    assert held["panelist_3/notes (2).md"] == ["panelist_3"] and "notes.md" in held
+    assert {name: held[name] for name in below} == {name: [name.split("/")[0]] for name in below}, "as folders say"
 
 
-def test_the_estimate_follows_what_is_typed_and_says_what_is_wrong(somebody: Visitor) -> None:
-    page = somebody.open("/new")
+def test_what_is_wrong_stands_below_its_field_and_starts_nothing(somebody: Visitor) -> None:
+    """Also in a fold that was closed; the estimate follows what is typed, and a reload keeps the question."""
     somebody.expected = ("400 (Bad Request)",)
-    expect(page.get_by_text("once there is a question")).to_be_visible()
-    page.get_by_label("Question or task").fill("Is it so?")
+    page = somebody.open("/new")
+    question, protocol = page.get_by_label("Question or task"), page.get_by_label("Who argues, and how")
+    page.get_by_role("button", name="Check a claim").click()  # a starting point
+    expect(protocol).to_have_value("maci")
+    expect(question).to_have_value(re.compile("…"))
+    question.fill("Is it so?")
     budget = page.get_by_role("complementary", name="Budget")
-    page.get_by_label("Who argues, and how").select_option("consensus")
+    protocol.select_option("consensus")
     expect(page.get_by_role("alert").get_by_text("there is nothing to answer it from")).to_be_visible()
     page.get_by_label("Files of evidence").set_input_files(
         {"name": "a.md", "mimeType": "text/markdown", "buffer": b"It is so."}
     )
     expect(budget.get_by_role("row", name="At most")).to_be_visible()
     page.get_by_text("Settings", exact=True).click()
-    threshold = page.get_by_label("Threshold")
+    threshold, said = page.get_by_label("Threshold"), page.locator("#f-set-threshold-wrong")
     threshold.fill("1.5")
-    said = page.locator("#f-set-threshold-wrong")
     expect(said).to_contain_text("1.5")
     expect(threshold).to_have_attribute("aria-invalid", "true")
     expect(budget.get_by_text("No estimate")).to_be_visible()
     page.get_by_text("Settings", exact=True).click()
     page.get_by_role("button", name="Ask").click()
     expect(threshold).to_be_focused()  # its fold is open again
-    expect(said).to_contain_text("1.5")
     threshold.fill("80")
     expect(said).to_be_empty()
     expect(budget.get_by_role("row", name="Likely")).to_be_visible()
-
-
-def test_a_limit_that_is_no_number_starts_nothing_and_a_reload_keeps_the_question(somebody: Visitor) -> None:
-    somebody.expected = ("400 (Bad Request)",)  # the estimate's
-    page = somebody.open("/new")
-    page.get_by_label("Question or task").fill("Is it so?")
     page.get_by_label("Model calls").press_sequentially("e")
     expect(page.locator("#f-budget-calls-wrong")).not_to_be_empty()
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_label("Model calls")).to_be_focused()
-    page.get_by_label("Model calls").fill("60")
-    page.get_by_label("Who argues, and how").select_option("consensus")
-    page.get_by_text("Settings", exact=True).click()
-    page.get_by_label("Round limit").fill("999")
-    page.get_by_text("Settings", exact=True).click()
-    page.get_by_role("button", name="Ask").click()
-    expect(page.get_by_label("Round limit")).to_be_focused()  # its fold is open again
     expect(page).to_have_url(re.compile("/new$"))
     page.reload()
-    expect(page.get_by_label("Question or task")).to_have_value("Is it so?")
-
-
-def test_a_starting_point_fills_the_form_and_a_text_of_ones_own_stays(somebody: Visitor) -> None:
-    page = somebody.open("/new")
-    question, protocol = page.get_by_label("Question or task"), page.get_by_label("Who argues, and how")
-    somebody.expected = ("400 (Bad Request)",)  # estimates: no language model is here
-    for name, wanted in (("Check a claim", "maci"), ("Debate a motion", "competition"), ("Compare two", "consensus")):
-        page.get_by_role("button", name=name).click()
-        expect(protocol).to_have_value(wanted)
-        expect(question).to_have_value(re.compile("…"))
-    question.fill("Mine?")
-    page.get_by_role("button", name="Review a change").click()
-    expect(question).to_have_value("Mine?")
-
-
-def test_files_and_folders_are_really_dropped_and_each_is_given_to_a_seat(
-    somebody: Visitor, there: Sessions, tmp_path: Path
-) -> None:
-    for name, text in (("one/notes.md", "We take the canary."), ("two/notes.md", "We take blue-green.")):
-        (tmp_path / name).parent.mkdir()
-        (tmp_path / name).write_text(text)
-    page = somebody.open("/new")
-    page.get_by_label("Question or task").fill(QUESTION)
-    page.get_by_label("Who argues, and how").select_option("consensus")
-    expect(page.get_by_text("The panelists get the files in turn")).to_be_visible()
-    dropped(page, tmp_path / "one" / "notes.md")
-    dropped(page, tmp_path / "two" / "notes.md")
-    rows = page.locator("fieldset li")
-    expect(rows).to_have_count(2)
-    expect(rows.nth(1)).to_contain_text("notes (2).md")
-    page.get_by_label("Who gets notes (2).md").select_option("Panelist 3")
-    dropped(page, ROLLOUT / "evidence")
-    below = sorted(p for p in (ROLLOUT / "evidence").rglob("*.*"))
-    expect(rows).to_have_count(2 + len(below))
-    page.get_by_role("button", name="Ask").click()
-    expect(page).to_have_url(re.compile(r"/s/[0-9a-f]{20}$"))
-    found = there.gateway.get(f"/api/sessions/{page.url.rsplit('/', 1)[1]}")
-    held = {row["name"]: row["holders"] for row in found["documents"]}
-    assert held["panelist_3/notes (2).md"] == ["panelist_3"] and "notes.md" in held
-    for path in below:
-        name = path.relative_to(ROLLOUT / "evidence").as_posix()
-        assert held[name] == [name.split("/")[0]], "a folder named like a seat says who holds what is in it"
-
-
-def test_the_form_says_what_a_newcomer_understands(somebody: Visitor) -> None:
-    page = somebody.open("/new")
-    choice = page.get_by_label("Who argues, and how")
-    expect(page.get_by_text("A panel answers apart")).to_be_visible()
-    page.locator("form details").evaluate_all("folds => folds.forEach(fold => { fold.open = true; })")
-    for protocol in choice.locator("option").evaluate_all("nodes => nodes.map(n => n.value)"):
-        choice.select_option(protocol)
-        expect(page.get_by_label("Seed")).to_be_visible()
-        form = page.locator("form").inner_text()
-        assert not re.search(r"seeds?/|\b[A-Z]\.\d|\b\d+\.\d+'s", form), protocol
-        expect(page.locator("[placeholder='As JSON.']")).to_have_count(0)
+    expect(question).to_have_value("Is it so?")
 
 
 def dropped(page: Page, path: Path) -> None:
@@ -287,35 +215,16 @@ def test_the_answer_leads_to_its_posts_and_these_to_the_evidence(somebody: Visit
     name.click()
     expect(page.locator("h1")).to_have_text(document)
     marked = page.locator("mark.found")
-    expect(marked.first).to_be_in_viewport()
     assert "".join("".join(marked.all_inner_texts()).split()) == "".join(words.split()), "the quoted place is marked"
-    expect(page.locator(".paper")).to_contain_text((ROLLOUT / "evidence" / document).read_text().strip()[:40])
     page.locator(".cited").get_by_role("link", name=re.compile("Panelist")).first.click()
     expect(page).to_have_url(re.compile(r"/s/[0-9a-f]+#p\d+$"))
-    page.locator("#evidence > summary").click()
-    page.locator("#evidence details").filter(has_text=document).locator("summary").click()
-    page.locator("#evidence").get_by_role("link", name="Read the document").first.click()
-    expect(page.get_by_text("held by Panelist")).to_be_visible()
-
-
-def test_what_moved_a_seat_is_a_link_to_the_post_that_did(somebody: Visitor, there: Sessions) -> None:
-    page = somebody.open(there.panel)
-    change = there.consensus["changes"][0]
-    chip = page.locator(f"#p{change['post']}").locator(".chip", has_text="changed")
-    expect(chip).to_contain_text(change["by"])
-    section = page.locator("#changes")
-    expect(section).to_contain_text(f"{change['before']} → {change['after']}")
-    if change["because"] is not None:
-        expect(chip.get_by_role("link")).to_have_attribute("href", f"#p{change['because']}")
 
 
 def test_why_it_stopped_has_each_figure_and_the_card_the_certificate(somebody: Visitor, there: Sessions) -> None:
     page = somebody.open(there.panel)
     why = page.locator("#why")
-    score = there.consensus["signals"][0]
     why.locator("summary").first.click()
-    expect(why.get_by_role("row", name=score["label"])).to_contain_text("≥ 90 ✓")
-    expect(why.get_by_role("row", name="rounds")).to_contain_text("2 of 5")
+    expect(why.get_by_role("row", name=there.consensus["signals"][0]["label"])).to_contain_text("≥ 90 ✓")
     page.get_by_text("Figures", exact=True).click()
     (certificate,) = [part for part in there.consensus["result"]["parts"] if part["name"] == "certificate"]
     page.get_by_text(certificate["title"]).click()
@@ -324,15 +233,14 @@ def test_why_it_stopped_has_each_figure_and_the_card_the_certificate(somebody: V
     chart = page.locator("#signals .chart").first
     expect(chart.locator("canvas")).to_be_visible()
     expect(chart).to_have_attribute("aria-label", re.compile("threshold"))
+    change = there.consensus["changes"][0]
+    chip = page.locator(f"#p{change['post']}").locator(".chip", has_text="changed")
+    expect(chip).to_contain_text(change["by"])
 
 
-def test_a_blind_round_is_said(somebody: Visitor, there: Sessions) -> None:
+def test_beliefs_stand_by_round_and_a_blind_one_is_said(somebody: Visitor, there: Sessions) -> None:
     page = somebody.open(f"/s/{there.maci['session']}")
     expect(page.locator("h2.round").first).to_contain_text("blind, nobody saw another answer")
-
-
-def test_beliefs_stand_by_round_once_and_not_with_each_post(somebody: Visitor, there: Sessions) -> None:
-    page = somebody.open(f"/s/{there.maci['session']}")
     beliefs = page.get_by_role("region", name="Beliefs by round", exact=True)
     held = [p for r in there.maci["rounds"] for p in r["posts"] if p["shares"] and p["seat"] == "debater_2"]
     name = there.maci["result"]["text"]
@@ -340,36 +248,22 @@ def test_beliefs_stand_by_round_once_and_not_with_each_post(somebody: Visitor, t
     shares = [next((s["p"] for s in p["shares"] if s["name"] == name), 0) for p in held]
     expect(cell).to_contain_text(f"{shares[-1]:.2f}".rstrip("0"))
     expect(cell.locator("rect")).to_have_count(len({p["round"] for p in held}))
-    expect(cell.get_by_role("img")).to_have_attribute("aria-label", re.compile(f"{held[0]['round']}: {shares[0]:g}"))
 
 
-def test_nothing_scrolls_inside_the_page_and_each_part_beside_it_is_reached(chromium: Browser, there: Sessions) -> None:
-    with visitor(chromium, there.gateway, viewport={"width": 1280, "height": 828}) as one:
-        for session in (there.consensus, there.maci):
-            page = one.open(f"/s/{session['session']}")
-            expect(page.locator("#signals canvas").first).to_be_visible()
-            inner = page.locator("main *").evaluate_all(
-                "nodes => nodes.filter(n => /auto|scroll/.test(getComputedStyle(n).overflowY)"
-                " && n.scrollHeight > n.clientHeight + 1).map(n => n.className)"
-            )
-            assert not inner
-            for part in ("seats", "why", "budget", "evidence"):
-                expect(page.locator(f"#{part} > summary")).to_be_in_viewport()
-            for button in ("Yes", "Ask a follow-up"):
-                expect(page.get_by_text(button, exact=True)).to_be_in_viewport()
-            for part in ("why", "budget", "evidence"):
-                page.locator(f"#{part} > summary").focus()
-                page.keyboard.press("Enter")
-                expect(page.locator(f"#{part}")).to_have_attribute("open", "")
-            last = page.locator("#evidence details > summary").last
-            last.scroll_into_view_if_needed()
-            expect(last).to_be_in_viewport()
-            page.close()
-    with visitor(chromium, there.gateway, viewport=PHONE) as one:
-        for session in (there.consensus, there.maci):
-            page = one.open(f"/s/{session['session']}")
-            for line in (".says-answer", ".says-sure", ".says-why"):
-                expect(page.locator(line)).to_be_in_viewport(ratio=1)
+def test_two_sides_stand_apart_with_marks_below_each_speech_and_the_lead(somebody: Visitor, there: Sessions) -> None:
+    page = somebody.open(f"/s/{there.gateway.demo('competition')}")
+    board = page.get_by_role("region", name="Scoreboard")
+    expect(board).to_be_visible()
+    one, two = (float(text) for text in board.locator(".match b").all_inner_texts())
+    expect(board).to_contain_text(f"by {abs(one - two):.2f}".rstrip("0").rstrip("."))
+    left = []
+    for side in ("one", "two"):
+        speech = page.locator(f".post.{side}").first
+        expect(speech.locator(".verdict")).to_contain_text(re.compile(r"scores \d"))
+        box = speech.bounding_box()
+        assert box is not None
+        left.append(box["x"])
+    assert left[0] < left[1]
 
 
 def test_a_task_shows_claims_who_leads_and_a_reviewer_that_gave_no_reply(somebody: Visitor, there: Sessions) -> None:
@@ -377,19 +271,13 @@ def test_a_task_shows_claims_who_leads_and_a_reviewer_that_gave_no_reply(somebod
     there.gateway.ended(sid)
     page = somebody.open(f"/s/{sid}")
     claims = page.locator("#argument .note").filter(has=page.get_by_text("claims", exact=True))
-    mine = claims.locator(".parts li").filter(has_text="Security Architect")
-    expect(mine).to_contain_text("claims it")
-    expect(mine.locator(".chip", has_text="relevance high")).to_be_visible()
+    expect(claims.locator(".parts li").filter(has_text="Security Architect")).to_contain_text("claims it")
     leads = page.locator("#argument .note").filter(has_text="Security Architect leads")
     expect(leads.locator(".parts li").first).to_contain_text("Security Architect")
     expect(page.locator(".post").filter(has_text="a plan: nothing was done")).to_be_visible()
-    page.locator(".answer").get_by_role("link", name="Security Architect").click()
-    expect(page).to_have_url(re.compile(r"#p\d+$"))
     reviewer = page.locator(".seat").filter(has_text="QA Engineer")
     expect(reviewer).to_contain_text("gave no reply")
     expect(reviewer).to_contain_text("it answers nobody")
-    expect(page.locator(".seat .bad")).to_have_count(0)
-    assert "warning warning" not in page.locator("#argument").inner_text().lower()
 
 
 # -- people and agents
@@ -425,57 +313,34 @@ def test_agents_shows_workers_experts_and_models_as_doctor_sees_them(somebody: V
 # -- whoever looks, and on whatever
 
 
-PAGES = (
-    "/",
-    "/?q=nothing-like-it",
-    "/new",
-    "/inbox",
-    "/agents",
-    "panel",
-    "document",
-    "maci",
-    "compare",
-    "/s/nosuchsession",
-)
-
-
-def path_of(name: str, there: Sessions) -> str:
-    both = f"a={there.consensus['session']}&b={there.maci['session']}"
-    paper = f"{there.panel}/documents/0"
-    return {
-        "panel": there.panel,
-        "document": paper,
-        "maci": f"/s/{there.maci['session']}",
-        "compare": f"/compare?{both}",
-    }.get(name, name)
+CONTRAST = {"runOnly": ["color-contrast"]}
 
 
 @pytest.mark.parametrize(
-    ("scheme", "names", "rules"),
-    [("light", PAGES, {}), ("dark", ("/new", "panel"), {"runOnly": ["color-contrast"]})],
-    ids=["light", "dark"],
+    ("window", "scheme", "rules"),
+    [(DESK, "light", {}), (DESK, "dark", CONTRAST), (PHONE, "light", CONTRAST)],
+    ids=["light", "dark", "phone"],
 )
-def test_names_roles_and_contrast_hold(
-    chromium: Browser, there: Sessions, scheme: Any, names: tuple[str, ...], rules: dict[str, Any]
+def test_names_roles_and_contrast_hold_and_every_page_fits(
+    chromium: Browser, there: Sessions, window: Any, scheme: Any, rules: dict[str, Any]
 ) -> None:
-    with visitor(chromium, there.gateway, color_scheme=scheme) as one:
+    maci = there.maci["session"]
+    with visitor(chromium, there.gateway, viewport=window, color_scheme=scheme) as one:
         one.expected = ("404",)
-        for name in names:
-            page = one.open(path_of(name, there))
+        for path in (
+            "/", "/?q=nothing-like-it", "/new", "/inbox", "/agents", there.panel, f"{there.panel}/documents/0",
+            f"/s/{maci}", f"/compare?a={there.consensus['session']}&b={maci}", "/s/nosuchsession",
+        ):  # fmt: skip
+            page = one.open(path)
             expect(page.locator("main h1")).to_be_visible()
             found = Axe().run(page, options={"resultTypes": ["violations"], **rules})
-            assert found.violations_count == 0, f"{name}: {found.generate_report()}"
-            page.close()
-
-
-def test_every_page_fits_a_phone(chromium: Browser, there: Sessions) -> None:
-    with visitor(chromium, there.gateway, viewport=PHONE) as one:
-        one.expected = ("404",)
-        for name in PAGES:
-            page = one.open(path_of(name, there))
-            expect(page.locator("main h1")).to_be_visible()
+            assert found.violations_count == 0, f"{path}: {found.generate_report()}"
             one.check()
             page.close()
+    with visitor(chromium, there.gateway, viewport=window) as one:
+        page = one.open(there.panel)
+        for line in (".says-answer", ".says-sure", ".says-why"):
+            expect(page.locator(line)).to_be_in_viewport(ratio=1)
 
 
 def test_a_session_is_read_with_the_keyboard_alone(somebody: Visitor, there: Sessions) -> None:
@@ -491,15 +356,3 @@ def test_a_session_is_read_with_the_keyboard_alone(somebody: Visitor, there: Ses
     expect(first).to_have_count(1)
     outline = first.evaluate("node => getComputedStyle(node).outlineStyle")
     assert outline == "solid", "where the focus is can be seen"
-
-
-def test_a_page_that_is_not_there_is_a_page_and_data_that_is_not_there_is_data(
-    somebody: Visitor, there: Sessions
-) -> None:
-    somebody.expected = ("404",)
-    page = somebody.open("/sessions/of/mine")
-    expect(page.get_by_role("heading", name="There is no such page")).to_be_visible()
-    page.get_by_role("link", name="All sessions").click()
-    expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
-    data = there.gateway.http.get("/api/nothing", headers={"accept": "text/html"})
-    assert data.status_code == 404 and data.json()["error"]["message"]
