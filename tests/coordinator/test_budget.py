@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from parley.client.rendering.told import to_api
+from parley.client.show.session_list import SessionLine
 from parley.client.show.words import cost_words, usage_words
 from parley.client.turns import Turns
 from parley.coordinator.admission import admit
@@ -24,13 +25,18 @@ from parley.coordinator.budget import (
 )
 from parley.coordinator.estimate import estimate
 from parley.coordinator.machine import Illegal, Inadmissible, counted
+from parley.coordinator.outcomes.session import Call, _of_call
 from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import replay
+from parley.coordinator.sessions import rows
 from parley.schemas import log
 from parley.schemas.protocols.consensus import AnswerGroup, CompareBrief, Comparison, Signature, SignBrief
+from parley.schemas.result import Result
 from parley.schemas.session import Budget, OpenSession, Seat
 from parley.schemas.turn import Caps, Usage
 from parley.schemas.wire import decode, encode, raw
+from parley.web import verdicts
+from parley.web.mcp.results import verdict_of
 from tests.protocols.consensus import play as consensus
 from tests.protocols.consensus.play import Play, document, says, workers
 from tests.protocols.critic import play as critic
@@ -305,10 +311,22 @@ def test_what_a_worker_does_not_tell_is_counted(
     play.cancel()
     ended = play.result
     assert ended.usage.estimated is ("estimated" in marked) and bool(ended.usage.unpriced) is ("unpriced" in marked)
-    text = str(to_api(ended))
-    assert ("price unknown" in text or "not known" in text) is ("unpriced" in marked)
-    assert ("0.0000 USD" in text) is ("unpriced" not in marked and not ended.usage.cost_usd)
-    assert ("about " in text) is ("estimated" in marked)
+    assert_shown(play, ended, unpriced="unpriced" in marked, estimated="estimated" in marked)
+
+
+def assert_shown(play: Play, ended: Result, *, unpriced: bool, estimated: bool) -> None:
+    """Every place that tells the cost marks it: words, explanation, MCP, lists, metrics."""
+    line = SessionLine(**msgspec.structs.asdict(rows._with_result(rows.of(play.session), raw(ended))))
+    for text in (str(to_api(ended)), verdicts.verdict(ended), cost_words(ended.usage), line.cost):
+        assert ("price unknown" in text or "not known" in text) is unpriced, text
+        assert ("0.0000 USD" in text) is (not unpriced and not ended.usage.cost_usd), text
+    assert ("about " in str(to_api(ended))) is estimated
+    told = verdict_of(ended).usage
+    assert (told.unpriced, told.estimated) == (unpriced, estimated)
+    event = next(e.event for e in play.entries if isinstance(e.event, log.Replied))
+    if event.usage.input_tokens:
+        series = {s.series: s.value for s in _of_call(Call(0, "m", event.usage))}
+        assert (series["unpriced_tokens_total"] > 0) is bool(event.usage.unpriced)
 
 
 def test_a_turn_that_failed_is_not_estimated_and_what_it_used_is_priced() -> None:

@@ -179,6 +179,22 @@ def test_a_seat_has_one_boundary_in_every_turn_and_copy_and_other_seats_another(
     assert boundaries() == first
 
 
+@pytest.mark.parametrize(
+    ("channel", "author", "why"),
+    [
+        ("public", "panelist_1", ""),
+        ("team_pro", "panelist_1", "turn 0-0 is answered on channel public, not on team_pro"),
+        ("public", "panelist_2", "turn 0-0 belongs to queue panelist_1, not to panelist_2"),
+    ],
+)
+def test_a_turn_is_answered_by_its_own_queue_on_its_channel(channel: str, author: str, why: str) -> None:
+    token = briefing.token(KEY, "s1", "0-0")
+    told = briefing.not_its_turn(
+        Play().session, lambda is_it: is_it(KEY), channel=channel, author=author, sid="s1", turn="0-0", presented=token
+    )
+    assert told == why
+
+
 def test_an_append_has_a_most() -> None:
     small = [
         waiting(log.Spoke(author="a", channel="c", window="w", kind="k", body=raw("x")), str(n)) for n in range(99)

@@ -1,5 +1,6 @@
 """Replay: recomputed from the events alone, and the same events under other settings."""
 
+import dataclasses
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.coordinator.replay import Diverged, Parting, replay, what_if
 from parley.schemas import log
 from parley.schemas.wire import decode, encode
-from tests.protocols.consensus.play import Play, cite, document, says
+from tests.protocols.consensus.play import CONSENSUS, Play, cite, document, says
 
 ADOPTS: dict[str, Any] = {"change": "adopted", "change_reason": "convinced"}
 
@@ -99,6 +100,10 @@ def test_another_version_or_protocol_is_told() -> None:
         event = msgspec.structs.replace(first.event, **{field: value})
         with pytest.raises(Diverged, match=text):
             replay(PROTOCOLS.get, "s1", [encode(msgspec.structs.replace(first, event=event))])
+    later = dataclasses.replace(CONSENSUS, version=2, oldest=1)
+    assert replay({"consensus": later}.get, "s1", LOG).session.closed, "it steps what the version before it began"
+    with pytest.raises(Diverged, match="written by version 1 of consensus, this is version 2"):
+        replay({"consensus": dataclasses.replace(later, oldest=None)}.get, "s1", LOG)
 
 
 # ---------------------------------------------------------------- what if
