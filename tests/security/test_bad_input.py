@@ -58,7 +58,7 @@ _OPEN, _CLOSE = '[{"x":', "}]"
 SURROGATE = json.dumps({"parley": "session", "session": "\ud800", "version": 1})
 RECORDS = {
     "no header": (0, "[" * 5_000, "{} is no exported session"),
-    "a header with half a character": (0, SURROGATE, "surrogate"),
+    "a header with half a character": (0, SURROGATE, "{} is no exported session"),
     "an entry that is too deep": (
         1, deep(MAX_DEPTH + 1), "{}, line 2: lists and objects are nested too deep, allowed are 800 levels",
     ),
