@@ -18,13 +18,8 @@ _WORDS: dict[type, str] = {kind: str(kind.__struct_config__.tag) for kind in get
 def count_transition(
     metrics: Metrics, protocol: Protocol, before: Session | None, after: Session, entry: log.Entry
 ) -> None:
-    """Count one transition that this moderator appended.
-
-    Parameters
-    ----------
-    before
-        The state that it was taken in; None for the opening.
-    """
+    """Count one transition that this moderator appended. `before`: the state that it was taken in; None for the
+    opening."""
     event = entry.event
     metrics.transitions.labels(_WORDS[type(event)]).inc()
     for notice in protocol.notes(entry):

@@ -24,13 +24,8 @@ def ours(protocol: str) -> bool:
 def unsigned(
     protocol: str, opened: log.Opened, ledger: Ledger, event: Inner | None, certificate: dict[str, Any]
 ) -> str:
-    """Why a stop is no convergence, in words; empty: it is, or the protocol is Parley's own.
-
-    Parameters
-    ----------
-    event
-        What the protocol was told when it stopped.
-    """
+    """Why a stop is no convergence, in words; empty: it is, or the protocol is Parley's own. `event`: what the protocol
+    was told when it stopped."""
     if ours(protocol):
         return ""
     if isinstance(event, Unaffordable):

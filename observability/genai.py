@@ -73,13 +73,8 @@ def tool(name: str) -> AbstractContextManager[Span]:
 
 @contextmanager
 def chat(model: str, provider: str, base_url: str, body: Mapping[str, object]) -> Iterator[Span]:
-    """Around one call of a model's server; what leaves it as an exception is its `error.type`.
-
-    Parameters
-    ----------
-    body
-        The request, for how much it may answer and how freely. Nothing else of it is told.
-    """
+    """Around one call of a model's server; what leaves it as an exception is its `error.type`. `body`: the request, for
+    how much it may answer and how freely. Nothing else of it is told."""
     if not tracing.is_recording():
         yield trace.INVALID_SPAN
         return

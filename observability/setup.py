@@ -9,16 +9,14 @@ TRACES_ENDPOINT = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 _DELAY_MS = 1_000
 
 
-def setup_tracing(service: str, endpoint: str | None = None, instance: str = "") -> Callable[[], None]:
-    """Export this process's spans over OTLP/HTTP, once, at its start.
+def setup_tracing(service: str, instance: str = "") -> Callable[[], None]:
+    """Export this process's spans over OTLP/HTTP, once, at its start. Where the standard variables name no receiver,
+    nothing is set up, and nothing slow is imported.
 
     Parameters
     ----------
     service
         Name of the service (`parley-moderator`), unless OTEL_SERVICE_NAME says otherwise.
-    endpoint
-        Base address of the receiver, such as http://127.0.0.1:4318. Default: what the standard variables say; where
-        they say nothing, nothing is set up and nothing slow is imported.
     instance
         Which process of the service this is.
 
@@ -27,8 +25,7 @@ def setup_tracing(service: str, endpoint: str | None = None, instance: str = "")
     Callable
         Sends what is still held, within 5 s, and stops. Blocks.
     """
-    base = endpoint or os.environ.get(ENDPOINT) or ""
-    traces = os.environ.get(TRACES_ENDPOINT, "") if endpoint is None else ""
+    base, traces = os.environ.get(ENDPOINT, ""), os.environ.get(TRACES_ENDPOINT, "")
     if not base and not traces:
         return _nothing
     if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":

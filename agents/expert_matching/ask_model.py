@@ -77,13 +77,8 @@ def is_unsure(matched: Matched, below: float) -> bool:
 
 
 async def ask(model: Model, shown: Shown, emit: Emit, computed: Completion, everybody: Known) -> Completion:
-    """The computed reply to a Match, or what the model makes of it.
-
-    Parameters
-    ----------
-    everybody
-        All experts but general-purpose ones, the likeliest first, with what is computed of each; at least one.
-    """
+    """The computed reply to a Match, or what the model makes of it. `everybody`: all experts but general-purpose ones,
+    the likeliest first, with what is computed of each; at least one."""
     assert shown.experts is not None and isinstance(shown.brief.asking, Asking)
     asking: Asking = shown.brief.asking
     now = time.time_ns()

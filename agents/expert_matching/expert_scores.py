@@ -219,13 +219,8 @@ class Matcher:
 
 
 def features(read: ReadTask, specs: Sequence[ExpertSpec], vectors: Sequence[Encoded], near: Vectors | None) -> Floats:
-    """What is known of each expert beside a task: shape (experts, 4), the columns of Scale.weights.
-
-    Parameters
-    ----------
-    near
-        What the encoder makes of the task's text; None: it has none.
-    """
+    """What is known of each expert beside a task: shape (experts, 4), the columns of Scale.weights. `near`: what the
+    encoder makes of the task's text; None: it has none."""
     wanted = read.reading.wanted
     columns = np.zeros((len(specs), 4))
     columns[:, 0] = [keyword_baseline.own_words(spec, wanted) for spec in specs]

@@ -42,13 +42,8 @@ _HEAP = 7
 
 
 def sanitized(prompt: str, experts: tuple[str, ...]) -> str:
-    """The prompt without what would steer; empty: nothing is left.
-
-    Parameters
-    ----------
-    experts
-        Ids of those that are there, for what names them.
-    """
+    """The prompt without what would steer; empty: nothing is left. `experts`: ids of those that are there, for what
+    names them."""
     text = prompt if len(prompt) <= LONGEST else f"{prompt[: LONGEST // 2]}\n{prompt[-LONGEST // 2 :]}"
     text = _TAG.sub(" ", _MESSAGE.sub(" ", text))
     names = _names(experts)

@@ -101,13 +101,8 @@ def titled(name: str) -> str:
 def tools_of(value: Any, *, foreign: bool = False) -> Any:
     """A list of tools, also one that is written with commas, in the names of the allow list that ships, each once.
     Tools of coding assistants that have none there are left out. What is no list stays as it is; `*`, or nothing, is
-    all: None.
-
-    Parameters
-    ----------
-    foreign
-        They are a coding assistant's: a name that is not known is of no tool here, since it would only narrow the list.
-    """
+    all: None. `foreign`: they are a coding assistant's: a name that is not known is of no tool here, since it would
+    only narrow the list."""
     if isinstance(value, str):
         value = [] if value.strip() in ("", "*") else _commas(value)
         if not value:

@@ -62,13 +62,8 @@ def reads(
     read: Callable[[Shown, Corpus], tuple[Any, bool]],
     live: Live = answer_and_reasoning,
 ) -> TurnMethod:
-    """A turn answered by reading.
-
-    Parameters
-    ----------
-    read
-        (the body, whether something that was read talks to its reader as to a machine).
-    """
+    """A turn answered by reading. `read`: (the body, whether something that was read talks to its reader as to a
+    machine)."""
 
     async def answer(shown: Shown, bench: Workbench, emit: Emit) -> Completion:
         if sum(len(d.text) for d in shown.documents) > LARGE:

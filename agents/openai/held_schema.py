@@ -40,13 +40,8 @@ _BOUNDS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems
 
 
 def schema_of(shown: Shown, *, bounds: bool) -> Schema:
-    """The schema of a turn's reply. The same object for the same turn: not to be changed.
-
-    Parameters
-    ----------
-    bounds
-        With ranges and lengths, which some endpoints refuse; else enumerations alone.
-    """
+    """The schema of a turn's reply. The same object for the same turn: not to be changed. `bounds`: with ranges and
+    lengths, which some endpoints refuse; else enumerations alone."""
     kind = kind_of(shown.protocol, shown.kind)
     left_out = settled(kind, shown)
     narrowed = {} if kind.narrow is None else kind.narrow(shown)

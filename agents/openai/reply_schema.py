@@ -82,13 +82,8 @@ class Unusable(Exception):
 
 @lru_cache(maxsize=256)
 def strict_schema(reply: Any, *, bounds: bool = False) -> dict[str, Any]:
-    """JSON Schema of a reply type as strict mode takes it. The same object each time: not to be changed.
-
-    Parameters
-    ----------
-    bounds
-        With ranges and lengths, as far as the type tells them.
-    """
+    """JSON Schema of a reply type as strict mode takes it. The same object each time: not to be changed. `bounds`: with
+    ranges and lengths, as far as the type tells them."""
     full = msgspec.json.schema(reply)
     schema = _strict(full, full.get("$defs", {}), (), _KEPT + _BOUNDS if bounds else _KEPT)
     assert schema.get("type") == "object", f"a reply is an object, {reply} is not"

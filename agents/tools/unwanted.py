@@ -134,13 +134,8 @@ def _names_secret(rule: str) -> bool:
 
 
 def biggest(sizes: Sequence[tuple[str, int]]) -> str:
-    """The five largest of the files and folders at the top, each with its size.
-
-    Parameters
-    ----------
-    sizes
-        Path and bytes of each file.
-    """
+    """The five largest of the files and folders at the top, each with its size. `sizes`: path and bytes of each
+    file."""
     total: Counter[str] = Counter()
     for path, size in sizes:
         top, below, _ = path.partition("/")

@@ -112,13 +112,7 @@ def _parse_answer(stream: str, msg: Msg) -> StoredMessage | None:
 
 async def erase(conn: Connection, stream: str, only: str, before: int | None = None) -> int:
     """Overwrite and remove the messages of a subject, which may have wildcards; how many there were. A repeat goes on
-    where a killed one ended.
-
-    Parameters
-    ----------
-    before
-        Messages from this sequence on stay.
-    """
+    where a killed one ended. `before`: messages from this sequence on stay."""
     erased = seq = 0
     while True:
         try:

@@ -115,12 +115,8 @@ def begin(
     trust: Mapping[str, float] | None = None,
 ) -> State:
     """The blind round 0: uniform weights, no gate in force, no flag; its Q and D give the starting contentiousness.
-
-    Parameters
-    ----------
-    trust
-        By agent, what its record is worth: a factor of its weight in every round. None or empty: no record is known.
-    """
+    `trust`: by agent, what its record is worth: a factor of its weight in every round. None or empty: no record is
+    known."""
     agents = tuple(observation.beliefs)
     beliefs, constants = dict(observation.beliefs), config.constants
     state = State(

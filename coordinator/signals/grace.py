@@ -38,13 +38,7 @@ class Grace(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return asked_ns + int((self.silent_s if m is None else max(self.silent_s, self.silent_times * m)) * SECOND)
 
     def end_ns(self, asked_ns: int, failing_ns: int, quorum_ns: int, m: float | None) -> int:
-        """When the grace of a turn ends.
-
-        Parameters
-        ----------
-        failing_ns
-            Since when it is known to fail; 0: it is not.
-        """
+        """When the grace of a turn ends. `failing_ns`: since when it is known to fail; 0: it is not."""
         since = failing_ns or self.silent_ns(asked_ns, m)
         more_s = self.unknown_s if m is None else max(self.least_s, self.times * m)
         return max(quorum_ns, since) + int(more_s * SECOND)

@@ -107,13 +107,7 @@ def _known() -> Iterator[None]:
 
 async def open_session(client: "Client", opening: OpenSession, sid: str | None = None, *, root: str = "") -> str:
     """Open a session; its id once a moderator has taken it. Who goes away meanwhile has it cancelled. Raises as
-    Client.open.
-
-    Parameters
-    ----------
-    root
-        Name of the span around it; empty: it stands in the caller's.
-    """
+    Client.open. `root`: name of the span around it; empty: it stands in the caller's."""
     from parley.client.client import new_sid
 
     sid = sid or new_sid()

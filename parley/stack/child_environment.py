@@ -71,13 +71,8 @@ def of_moderators(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_agents(rows: tuple[AgentRow, ...], environ: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """What single agents get beside the supervisor's environment, by queue.
-
-    Parameters
-    ----------
-    environ
-        Of the user who needs them. What a file `.env` says for an agent's model is taken too.
-    """
+    """What single agents get beside the supervisor's environment, by queue. `environ`: of the user who needs them. What
+    a file `.env` says for an agent's model is taken too."""
     network = matching(NETWORK, environ) if _traced(environ) else {}
     if not names_models(rows, environ):
         return {row.queue: network for row in rows if network}

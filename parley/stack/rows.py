@@ -74,7 +74,7 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
         refuse_twice([row.queue for row in self.agents])
 
 
-def refuse_twice(queues: Sequence[str], field: str = "agents") -> None:
+def refuse_twice(queues: Sequence[str]) -> None:
     """Two rows may not name one queue: each would wait for the other's workers. Raises BadInput."""
     rows: dict[str, list[str]] = {}
     for number, queue in enumerate(queues, 1):
@@ -82,7 +82,7 @@ def refuse_twice(queues: Sequence[str], field: str = "agents") -> None:
     for queue, numbers in rows.items():
         if len(numbers) > 1:
             which = f"{', '.join(numbers[:-1])} and {numbers[-1]}"
-            raise BadInput(field, f"rows {which} name the queue {queue}; copies in one row run it several times")
+            raise BadInput("agents", f"rows {which} name the queue {queue}; copies in one row run it several times")
 
 
 SHARED = "seats"

@@ -237,13 +237,8 @@ def agents(
     drain_s: float,
     checkpoint: Checkpoint | None,
 ) -> dict[str, Make]:
-    """Workers of an embedded stack, in their own process. Raises as `agent`.
-
-    Parameters
-    ----------
-    names
-        Queue -> what its row calls it.
-    """
+    """Workers of an embedded stack, in their own process. Raises as `agent`. `names`: queue -> what its row calls
+    it."""
     made = {row.queue: row for row in rows}
     return {
         queue: agent(

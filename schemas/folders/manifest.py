@@ -48,13 +48,8 @@ class ProjectCommand(NamedTuple):
 
 
 def discover_commands(files: Mapping[str, bytes]) -> tuple[ProjectCommand, ...]:
-    """What a project's files name, the most telling first; each command once.
-
-    Parameters
-    ----------
-    files
-        Path in the folder -> its bytes; only files at the top are read.
-    """
+    """What a project's files name, the most telling first; each command once. `files`: path in the folder -> its bytes;
+    only files at the top are read."""
     by_command: dict[str, ProjectCommand] = {}
     for command in (*_python(files), *_node(files), *_make(files), *_others(files), *_readme(files)):
         by_command.setdefault(command.command, command)

@@ -1,5 +1,4 @@
-"""Files of agents, of personalities, of experts with a body and of coding assistants: read, pinned, and refused by
-name."""
+"""Files of agents, of experts with a body and of coding assistants: read, pinned, and refused by name."""
 
 import json
 from pathlib import Path
@@ -9,18 +8,13 @@ import pytest
 
 from parley.agents import experts
 from parley.agents.experts import ExpertError, markdown
-from parley.agents.protocols.competition.personas import PersonalityError
-from parley.agents.protocols.competition.personas import load as read_personas
-from parley.agents.protocols.competition.personas import parse as persona_of
 from parley.agents.protocols.madp.read_first import MOST, read_first
 from parley.agents.specs import AgentSpec, SpecError, load, parse
 from parley.agents.tools.folder import TaskFolder, archive
 from parley.bus_admin import enrol
 from parley.client.errors import BadInput
-from parley.client.protocols.competition.files import read_format
 from parley.planned.plan import plan_of
 from parley.schemas.expert import MAX_INSTRUCTIONS, MAX_ITEMS, ExpertSpec, pin
-from parley.schemas.protocols.competition.messages import Settings
 from parley.schemas.wire import encode
 from parley.settings import load as load_settings
 from parley.stack.announce import agent_of
@@ -65,41 +59,6 @@ def test_a_file_that_is_not_there_lists_the_built_in_names() -> None:
     names = "analyst, answerer, audience, check, con, critic, debater, helper, judge, panelist, pro"
     with pytest.raises(SpecError, match=names):
         load("no-such.yaml")
-
-
-GOOD = "quiet:\n  name: Quiet\n  characteristics: You say little.\n"
-
-
-def test_the_five_of_the_seed_are_there_and_settings_take_them_and_ones_own(tmp_path: Path) -> None:
-    five = read_personas()
-    assert list(five) == ["logical", "emotional", "data_driven", "aggressive", "diplomatic"]
-    (tmp_path / "own.yaml").write_text(GOOD, encoding="utf-8-sig")
-    assert read_personas(tmp_path / "own.yaml")["quiet"].characteristics == "You say little."
-    assert all(len(p.characteristics) > 100 and "\n" not in p.characteristics for p in five.values())
-    settings = Settings(format=read_format("four_stage"), personalities=five, styles={"pro_1": "logical"})
-    assert settings.personalities["logical"].name == "Logical"
-
-
-@pytest.mark.parametrize(
-    ("text", "field", "why"),
-    [
-        ("a: [", "", "is not YAML"),
-        ("- a", "", "a mapping of names"),
-        (GOOD + GOOD, "", "line 4: the key quiet stands here again"),
-        ("A B: {}", "A B", "a name has 1 to 40 small letters"),
-        ("quiet: loud", "quiet", "expected a mapping with name and characteristics"),
-        ("quiet: {nam: x}", "quiet.nam", "did you mean name?"),
-        ("quiet: {name: x}", "quiet.characteristics", "it is missing"),
-        ("quiet: {name: 7, characteristics: x}", "quiet.name", "got 7, expected a text"),
-        (f"quiet: {{name: x, characteristics: {'x' * 2001}}}", "quiet.characteristics", "2,000"),
-        ('quiet: {name: "a\\eb", characteristics: x}', "quiet.name", "control character U+001B"),
-        ("\n".join(f"p{i}: {{name: x, characteristics: x}}" for i in range(51)), "", "has 51 personalities"),
-    ],
-)
-def test_a_personality_that_cannot_be_used_is_named(text: str, field: str, why: str) -> None:
-    with pytest.raises(PersonalityError) as refused:
-        persona_of(text, "own.yaml")
-    assert refused.value.field == field and why in str(refused.value) and str(refused.value).startswith("own.yaml: ")
 
 
 PLAIN = """agent:

@@ -300,6 +300,8 @@ def _unsigned(turn: dict[str, Any]) -> dict[str, Any]:
 async def test_what_cannot_be_sent_is_told_and_the_turn_stays(seated: Site) -> None:
     sid = await seated.alice.start(humans=["panelist_1"])
     await seated.alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 30})
+    again = await seated.alice.post(f"/api/sessions/{sid}/seats/panelist_1/sit", {"seconds": 30}, 409)
+    assert again["error"] == {"field": "seat", "message": "seat: you sit on panelist_1 already"}
     reply = f"/api/sessions/{sid}/seats/panelist_1/reply"
     async with asyncio.timeout(20):
         async for event in seated.alice.events(f"/api/sessions/{sid}/events"):

@@ -126,13 +126,8 @@ def _short_of(spec: ExpertSpec, score: float) -> str:
 
 
 def challenges(spec: ExpertSpec, task: Task | None, posted: ClaimsPosted) -> tuple[Challenge, ...] | None:
-    """What it objects to in others' claims; None: it has made none itself, so it says nothing.
-
-    Parameters
-    ----------
-    task
-        None: another copy of this expert heard the task; it goes by the claims alone.
-    """
+    """What it objects to in others' claims; None: it has made none itself, so it says nothing. `task`: none: another
+    copy of this expert heard the task; it goes by the claims alone."""
     mine = next((c for c in posted.claims if c.agent_id == spec.id), None)
     if mine is None:
         return None

@@ -47,12 +47,12 @@ def say(s: State, channel: str, kind: str, body: object, seat_: str = "") -> Say
     return SayOn(channel=channel, kind=kind, round=s.stage + 1, body=raw(body), seat=seat_)
 
 
-def silence(s: State, e: Missed, v: View, says: Says = ()) -> tuple[State, Says]:
+def silence(s: State, e: Missed, v: View) -> tuple[State, Says]:
     """A turn that came to nothing is recorded, for whoever watches."""
     why = (NONE_CAME if e.late else WITHHELD) if e.kind in UNHEARD else e.why
     post = Silence(seat=e.seat, asked=e.kind, stage=stage_of(s, v).title, why=why)
     s = replace(s, silent=(*s.silent, Silent(seat=e.seat, asked=e.kind, stage=s.stage)))
-    return s, (*says, say(s, SCORES, "silent", post))
+    return s, (say(s, SCORES, "silent", post),)
 
 
 def record(s: State, v: View, seat_: str, act: Act, text: str, limit: int, **more: object) -> tuple[State, Says]:

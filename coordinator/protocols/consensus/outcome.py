@@ -194,12 +194,7 @@ def ends_round(post: log.Say) -> str:
 
 def confidence(own: Mapping[str, Position], weight: Mapping[str, float], counted: Backing) -> float:
     """The confidence of those who said or signed the answer, times their share of the weight that counts, 0 to 1.
-
-    Parameters
-    ----------
-    own
-        Seat -> its position, of the signers that hold an answer.
-    """
+    `own`: seat -> its position, of the signers that hold an answer."""
     if not own or not counted.of_weight:
         return 0.0
     sure = weighted_median([p.confidence for p in own.values()], [weight[seat] for seat in own])

@@ -22,12 +22,7 @@ PROGRESS = 1.0  # points
 
 def facts(sides: Sequence[Sequence[float]]) -> float:
     """The chance that two seats, drawn by weight, hold the same answer, times 100; 100 for fewer than two seats.
-
-    Parameters
-    ----------
-    sides
-        The weights of the seats of each answer, above 0.
-    """
+    `sides`: the weights of the seats of each answer, above 0."""
     total = sum(map(sum, sides))
     alone = sum(w * w for side in sides for w in side)
     pairs = total * total - alone

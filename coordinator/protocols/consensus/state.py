@@ -191,14 +191,8 @@ def shown_order(view: View, round_: int, reader: str, seats: Iterable[str]) -> l
 
 
 def groups(positions: Mapping[str, Position], weight: Mapping[str, float], labels: Mapping[str, str]) -> list[Group]:
-    """Positions by answer; the heaviest group first, then the more confident, then the one whose seat was opened
-    first.
-
-    Parameters
-    ----------
-    labels
-        Seat -> what its answer is called; a seat without one: its words decide.
-    """
+    """Positions by answer; the heaviest group first, then the more confident, then the one whose seat was opened first.
+    `labels`: seat -> what its answer is called; a seat without one: its words decide."""
     called = {answer_key(positions[seat].answer): label for seat, label in labels.items() if seat in positions}
     by_answer: dict[str, list[str]] = {}
     for seat, p in positions.items():

@@ -244,13 +244,8 @@ def _counted(s: State, v: View) -> Judgement | None:
 
 
 def _count(s: State, v: View, j: Judgement | None, says: Says, unruled: str = "unjudged") -> tuple[State, Says]:
-    """Append the round's objection to the profile, count confidence, and post both behind `says`.
-
-    Parameters
-    ----------
-    unruled
-        What there is instead where there is no judgement: unjudged | nothing.
-    """
+    """Append the round's objection to the profile, count confidence, and post both behind `says`. `unruled`: what there
+    is instead where there is no judgement: unjudged | nothing."""
     raised_post = raised(v, s.now.objection)
     moved = ProfileChange()
     if j is not None:

@@ -94,13 +94,8 @@ def _one_subject(note: Note, other: Note) -> bool:
 
 
 def relevant(notes: Sequence[Note], task: str, named: Iterable[str] = ()) -> tuple[Note, ...]:
-    """Those that the task is about, the most relevant first, as many as there is room for.
-
-    Parameters
-    ----------
-    named
-        Files that it is about.
-    """
+    """Those that the task is about, the most relevant first, as many as there is room for. `named`: files that it is
+    about."""
     words = [_roots(f"{note.text} {note.place}") for note in notes]
     wanted, there = _roots(task), " ".join((task, *named))
     scored: list[tuple[float, Note]] = []

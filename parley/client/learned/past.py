@@ -105,12 +105,7 @@ class PastOutcomes:
 
 def applied(known: store.Store, protocol: str, kind: str | None, seats: int) -> Thresholds | None:
     """The thresholds that were applied to this kind of question (parley thresholds apply); None: there are none.
-
-    Parameters
-    ----------
-    seats
-        Of the panel: a quorum of more seats is not taken.
-    """
+    `seats`: of the panel: a quorum of more seats is not taken."""
     if not setup_of(protocol).learns:
         return None
     there = (found for found in known.thresholds if found.kind == _kind_of(kind))

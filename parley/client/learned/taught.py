@@ -57,13 +57,8 @@ class Vote(NamedTuple):
 
 
 def preferences(lessons: Sequence[Lesson], like: Mapping[str, float], now_ns: int) -> Preferences | None:
-    """What the lessons of one folder say; None: nothing.
-
-    Parameters
-    ----------
-    like
-        Session -> likeness, 0 to 1, of those that are of the kind of the task at hand.
-    """
+    """What the lessons of one folder say; None: nothing. `like`: session -> likeness, 0 to 1, of those that are of the
+    kind of the task at hand."""
     lessons = sorted((one for one in lessons if one.task and one.at_ns <= now_ns), key=lambda one: -one.at_ns)
     near = [one for one in lessons if one.session in like]
     rows: dict[tuple[str, str], list[tuple[Vote, float]]] = {}

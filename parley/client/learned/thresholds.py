@@ -96,13 +96,8 @@ class ThresholdFinding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def found(verdicts: Sequence[KnownOutcome], kind: str = "") -> ThresholdFinding:
-    """What feedback says, of sessions that name this kind of question; empty: of all.
-
-    Parameters
-    ----------
-    verdicts
-        Of sessions of any protocol; those without answers in each round say nothing here.
-    """
+    """What feedback says, of sessions that name this kind of question; empty: of all. `verdicts`: of sessions of any
+    protocol; those without answers in each round say nothing here."""
     known = [said for said in verdicts if said.rounds and (not kind or said.kind == kind)]
     if len(known) < LEAST_OUTCOMES:
         return ThresholdFinding(kind=kind, outcomes=len(known))

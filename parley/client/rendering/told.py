@@ -48,14 +48,9 @@ class Result(result.Result, frozen=True, kw_only=True, dict=True):
         return card
 
     def outcome_as(self, kind: type[T]) -> T:
-        """The outcome as its protocol's own message: `result.outcome_as(Outcome).minority[0].seat`, with
-        `from parley.schemas.protocols.consensus import Outcome`.
-
-        Raises
-        ------
-        BadInput
-            It is another protocol's, or the session ended before it came to one.
-        """
+        """The outcome as its protocol's own message: `result.outcome_as(Outcome).minority[0].seat`, with `from
+        parley.schemas.protocols.consensus import Outcome`. Raises BadInput: it is another protocol's, or the session
+        ended before it came to one."""
         try:
             return msgspec.convert(self.outcome, kind)
         except msgspec.ValidationError as error:

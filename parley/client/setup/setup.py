@@ -155,13 +155,7 @@ class Setup:
 
     def topic(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
         """What the options that give the question come to: `question`, and what may come with it, `settings` and
-        `evidence`. Raises BadInput.
-
-        Parameters
-        ----------
-        given
-            Values of those options, by name; one at least is given.
-        """
+        `evidence`. Raises BadInput. `given`: values of those options, by name; one at least is given."""
         raise NotImplementedError(f"{self.name} has an option that gives the question, and does not read it")
 
     def why_impossible(self, workers: "Iterable[Announcement]", settings: Mapping[str, Any], *, folder: bool) -> str:

@@ -81,13 +81,8 @@ class ResultCard(ResultSummary, frozen=True, kw_only=True):
 
 
 def lines_of(told: Sequence[tuple[str, str, str]], quote: Quote | None, posts: tuple[int, ...]) -> tuple[Line, ...]:
-    """The lines of a card, cut to its words.
-
-    Parameters
-    ----------
-    told
-        (what, label, text), those without a text left out. The quotation stands behind the reason.
-    """
+    """The lines of a card, cut to its words. `told`: (what, label, text), those without a text left out. The quotation
+    stands behind the reason."""
     given = [
         (what, label, text.split())
         for what, label, text in told

@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 from parley.client.protocols import all_setups, panel_setup
 from parley.client.setup.options import taken
 from parley.client.text import clean
+from parley.schemas.wire import model_fault
 from parley.web.mcp.following import Asking
 
 PANEL = panel_setup().name
@@ -129,41 +130,6 @@ class CheckedTool(Tool):
         except ToolError as error:
             cause = error.__cause__
             if isinstance(cause, ValidationError):
-                raise ToolError(fault(cause, taken, self.name)) from error
+                place, why = model_fault(cause.errors(include_url=False)[0])
+                raise ToolError(clean(f"{place}: {why}")) from error
             raise ToolError(str(cause) if isinstance(cause, ToolError) else str(error)) from error
-
-
-_KINDS = {
-    "string": "text",
-    "int": "a whole number",
-    "float": "a number",
-    "finite": "a number",
-    "bool": "true or false",
-    "dict": "an object",
-    "list": "a list",
-}
-"""How the type of an error of pydantic begins -> what is wanted."""
-
-
-def fault(error: ValidationError, taken: Mapping[str, Any], tool: str) -> str:
-    """The first thing that is wrong, in one sentence: the option, what was given, and what is allowed."""
-    first = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(map(str, first["loc"]))
-    if first["type"] == "missing":
-        return f"{place}: nothing was given, and {tool} needs it"
-    schema = taken.get(str(first["loc"][0]), {})
-    value = first["input"]
-    if first["type"] in ("string_too_short", "string_too_long"):
-        least, most = schema.get("minLength", 0), schema["maxLength"]
-        return f"{place}: got {len(value):,} characters, allowed are {least:,} to {most:,}"
-    if first["type"] == "greater_than_equal":
-        return f"{place}: got {_shown(value)}, allowed are numbers from {schema['minimum']} on"
-    if first["type"] == "too_short":
-        return f"{place}: got {_shown(value)}, which is empty"
-    kind = _KINDS.get(first["type"].partition("_")[0])
-    return f"{place}: got {_shown(value)}, wanted is {kind}" if kind else f"{place}: {first['msg']}"
-
-
-def _shown(value: Any) -> str:
-    text = clean(repr(value))
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

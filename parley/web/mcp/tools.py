@@ -204,7 +204,7 @@ class Tools:
         with errors():
             routing = task_setup().routing()
             assert routing is not None, "the protocol of tasks routes them"
-            with bad_input(), bad_input("experts", ExpertError):
+            with bad_input("experts", ExpertError):
                 asked = routing.task(cleaned(task).text, tuple(files or ()))
                 router = await anyio.to_thread.run_sync(lambda: routing.router(builtin()))
             routed = (await router.route_all((asked,)))[0]

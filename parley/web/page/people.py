@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from parley.agents.experts import builtin
-from parley.client.errors import BadInput, NotAllowed, bad_input
+from parley.client.errors import BadInput, NotAllowed
 from parley.client.opening import limits_of, without_files
 from parley.client.people import inbox as questions
 from parley.client.people import sitting
@@ -107,9 +107,8 @@ async def fork(request: Request) -> Response:
     client = await client_of(request)
     row = await acted_on(client, sid, own=True)
     without_files(row.protocol, asked.settings)
-    with bad_input():
-        changed = wanted(row.protocol, {row.protocol: asked.settings})
-        opening = ForkSession(of=sid, round=asked.round, settings=changed, budget=limits_of(asked.budget, "page"))
+    changed = wanted(row.protocol, {row.protocol: asked.settings})
+    opening = ForkSession(of=sid, round=asked.round, settings=changed, budget=limits_of(asked.budget, "page"))
     with caller.root("parley gateway"):
         opened = await client.fork(opening)
     return JsonResponse({"session": opened}, 201)

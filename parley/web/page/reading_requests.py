@@ -81,5 +81,5 @@ async def body_of(request: Request, kind: type[T]) -> T:
 
 def document(data: bytes, kind: type[T], name: str = "body") -> T:
     """A JSON document. Raises BadInput with the field."""
-    with bad_input(), bad_input(name, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    with bad_input(name, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return msgspec.json.decode(data, type=kind)

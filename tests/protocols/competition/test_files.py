@@ -81,6 +81,34 @@ def test_what_is_wrong_with_a_file_is_told_with_field_value_and_limit(change: di
 # ---------------------------------------------------------------- personalities
 
 
+def test_the_five_of_the_seed_are_there_and_a_file_of_ones_own_adds_to_them() -> None:
+    five = formats.personalities()
+    assert list(five) == ["logical", "emotional", "data_driven", "aggressive", "diplomatic"]
+    assert all(len(p.characteristics) > 100 and "\n" not in p.characteristics for p in five.values())
+    file = written({"quiet": {"name": "Quiet", "characteristics": "You say\n little."}}, "own.yaml")
+    whole = formats.whole({"personalities": file, "styles": {"pro_1": "quiet", "con_1": "logical"}})
+    quiet = {"name": "Quiet", "characteristics": "You say little."}
+    assert whole["personalities"] == {"quiet": quiet, "logical": msgspec.to_builtins(five["logical"])}
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("loud", ": got 'loud', allowed is a mapping"),
+        ({"nam": "x"}, ".nam: got 'x', no such key; there are name, characteristics"),
+        ({"name": "x"}, "missing required field `characteristics`"),
+        ({"name": 7, "characteristics": "x"}, ".name: got 7, allowed is text"),
+        ({"name": "", "characteristics": "x"}, ".name: got ''"),
+        ({"name": "x", "characteristics": "x" * 2_001}, "2,000"),
+        ({"name": "a\x1bb", "characteristics": "x"}, ".name: control character U+001B"),
+    ],
+)
+def test_what_is_wrong_with_a_personality_is_named(value: Any, said: str) -> None:
+    file = written({"quiet": value}, "own.yaml")
+    told = refused(formats.whole, {"personalities": file, "styles": {"pro_1": "logical"}})
+    assert "own.yaml: personalities.quiet" in told and said in told
+
+
 def test_a_personality_and_a_seat_that_are_not_there_are_named() -> None:
     assert refused(opening, {"styles": {"pro_1": "logicl"}}) == (
         "competition.styles.pro_1: pro_1: 'logicl' is no personality; did you mean logical?"

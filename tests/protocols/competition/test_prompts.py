@@ -10,8 +10,8 @@ from parley.agents.context import Other, Shown
 from parley.agents.openai import reply_schema
 from parley.agents.prompts.prompting import Prompt, build
 from parley.agents.protocols import kind_of
-from parley.agents.protocols.competition import personas
 from parley.agents.protocols.competition.kinds import VIOLATIONS
+from parley.client.protocols.competition.files import personalities
 from parley.coordinator.protocols.competition.speech_words import count
 from parley.schemas.protocols.competition.format import DIMENSIONS, Act, Pace, Team, Violation
 from parley.schemas.protocols.competition.messages import (
@@ -49,7 +49,7 @@ def me(seat: str, style: str = "", **more: Any) -> Identity:
     given: dict[str, Any] = {"stance": "for the motion" if team == "pro" else "against the motion", **more}
     return Identity(
         team=names[team], team_name=team.title(), position=int(position),
-        personality=personas.load()[style] if style else None, **given,
+        personality=personalities()[style] if style else None, **given,
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from parley.client.errors import BadInput
-from parley.client.protocols.maci.signals_file import read_debate
+from parley.client.protocols.maci.signals_file import read_debates
 from parley.schemas.control import Constants, Control
 from tests.protocols.maci import naive
 from tests.support.forks import command, run
@@ -64,7 +64,7 @@ def computed(debate: dict[str, Any], folder: Path) -> Any:
     """As it is read back by who reads the output."""
     file = folder / "debate.json"
     file.write_text(json.dumps(debate))
-    return json.loads(msgspec.json.encode(read_debate(str(file))))
+    return json.loads(msgspec.json.encode(read_debates(str(file))))
 
 
 def refusal(debate: Any, folder: Path) -> str:
@@ -72,7 +72,7 @@ def refusal(debate: Any, folder: Path) -> str:
     file = folder / "debate.json"
     file.write_text(debate if isinstance(debate, str) else json.dumps(debate))
     with pytest.raises(BadInput) as refused:
-        read_debate(str(file))
+        read_debates(str(file))
     assert str(refused.value).startswith(f"{file}: ")
     assert refused.value.exit_code == 2
     return str(refused.value).removeprefix(f"{file}: ")
@@ -220,6 +220,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "crit": (changed("rounds", 1, "crit", "u", to=1.2), "rounds[1].crit.u: got 1.2, allowed is 0 to 1"),
     "a figure of a round": (changed("rounds", 1, "q", to=1.5), "rounds[1].q: got 1.5, allowed is -1 to 1"),
     "no rounds": (changed("rounds", to=[]), "rounds: got [], expected one at least, the blind one"),
+    "positions that fall": (
+        {**DEBATE, "ordered": True, "positions": [0, 2, 1]},
+        "positions: got [0.0, 2.0, 1.0], they must rise",
+    ),
     "key of a round": (
         changed("rounds", 1, "Q", to=0.5),
         "rounds[1].Q: got 0.5, no such key; there are beliefs, evidence, crit, crit_mean, crit_variance, q, tokens, "

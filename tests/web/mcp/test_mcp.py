@@ -213,16 +213,16 @@ async def test_a_task_is_routed_without_a_session(way: Way) -> None:
 
 
 ARGUMENTS: list[tuple[str, dict[str, Any], str]] = [
-    ("ask", {}, "question: nothing was given, and ask needs it"),
-    ("ask", {"question": "x" * 20_001}, "question: got 20,001 characters, allowed are 1 to 20,000"),
-    ("ask", {"question": 5}, "question: got 5, wanted is text"),
+    ("ask", {}, "question: it is missing"),
+    ("ask", {"question": "x" * 20_001}, "question: it has 20,001 characters, allowed is at most 20,000"),
+    ("ask", {"question": 5}, "question: got 5, allowed is text"),
     ("ask", {"question": "x", "sede": 1}, "sede: ask takes no such option; did you mean seed? It takes question, "),
-    ("ask", {"question": "x", "settings": [1]}, "settings: got [1], wanted is an object"),
-    ("ask", {"question": "x", "seed": "one"}, "seed: got 'one', wanted is a whole number"),
-    ("iterative_debate", {"question": "x", "maxIterations": 2.5}, "maxIterations: got 2.5, wanted is a whole number"),
-    ("get_debate", {"session": "x", "since": -1}, "since: got -1, allowed are numbers from 0 on"),
-    ("replay_what_if", {"session": "x", "settings": {}}, "settings: got {}, which is empty"),
-    ("route", {"task": "x", "files": [1]}, "files.0: got 1, wanted is text"),
+    ("ask", {"question": "x", "settings": [1]}, "settings: allowed is a mapping"),
+    ("ask", {"question": "x", "seed": "one"}, "seed: got 'one', allowed is a whole number"),
+    ("iterative_debate", {"question": "x", "maxIterations": 2.5}, "maxIterations: got 2.5, allowed is a whole number"),
+    ("get_debate", {"session": "x", "since": -1}, "since: got -1, allowed is at least 0"),
+    ("replay_what_if", {"session": "x", "settings": {}}, "settings: it has 0 entries, allowed is at least 1"),
+    ("route", {"task": "x", "files": [1]}, "files.0: got 1, allowed is text"),
 ]  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 
-from parley.agents.protocols.competition import personas
 from parley.client.errors import BadInput, bad_input
 from parley.client.strict_files import read_yaml, struct_of
 from parley.coordinator.admission import refuse_controls
@@ -31,6 +30,7 @@ DEFAULT = "four_stage"
 _OWN = re.compile(r"^(?:format|topic|personalit(?:y|ies))\.")
 """What the types put in front of their fields in errors."""
 FORMATS = Path(str(resources.files("parley.schemas"))) / "formats"
+PERSONALITIES = Path(__file__).parent / "personalities.yaml"
 
 
 class Topic(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,10 +69,19 @@ def parse_format(data: Mapping[str, Any], where: str) -> Format:
     return parsed_format
 
 
-def personalities(path: Path | None = None) -> dict[str, Personality]:
-    """Personalities by name, those of a file over those that are shipped. Raises BadInput."""
-    with bad_input("personalities", personas.PersonalityError):
-        return {**personas.load(), **(personas.load(path) if path is not None else {})}
+def personalities(path: Path = PERSONALITIES) -> dict[str, Personality]:
+    """Personalities by name, from a YAML file. Raises BadInput."""
+    return _personalities(read_yaml(path, "personalities"), str(path))
+
+
+def _personalities(data: Mapping[Any, Any], where: str) -> dict[str, Personality]:
+    found: dict[str, Personality] = {}
+    for name, value in data.items():
+        if isinstance(value, dict):
+            value = {k: " ".join(v.split()) if isinstance(v, str) else v for k, v in value.items()}
+        found[str(name)] = _converted(value, Personality, f"personalities.{name}", where)
+    _refuse_controls(msgspec.to_builtins(found), f"{where}: personalities")
+    return found
 
 
 def topic(reference: str) -> tuple[Topic, Path | None]:
@@ -125,11 +134,11 @@ def whole(given: Mapping[str, Any]) -> dict[str, Any]:
     if not named and not given.get("personalities"):
         return settings
     source = given.get("personalities")
-    known = personalities(Path(source) if isinstance(source, str) else None)
+    known = personalities()
     if isinstance(source, dict):
-        known |= {
-            k: _converted(v, Personality, f"personalities.{k}", "competition.personalities") for k, v in source.items()
-        }
+        known |= _personalities(source, "competition.personalities")
+    elif source:
+        known |= personalities(Path(str(source)))
     seats = [seat for team in TEAMS for seat in seats_of(rules, team)]
     for seat, name in named.items():
         if seat not in seats:

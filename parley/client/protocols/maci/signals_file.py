@@ -106,12 +106,6 @@ def read_debates(
     return _read(name, name, data, preset)
 
 
-def read_debate(path: str) -> SignalsReport:
-    """Signals, dials and the stop of one recorded debate. Takes and raises what `read` does."""
-    name = "standard input" if path == "-" else path
-    return _read(name, name, _bytes(path), None)
-
-
 def _read(name: str, place: str, data: bytes, preset: str | None) -> SignalsReport:
     with bad_input(name, InvalidValue, what=place):
         return run(*_parsed(load_json(data), preset))
