@@ -8,7 +8,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
+from parley.bus import subjects
 from parley.client.records import read_record, result_of
+from parley.coordinator.outcomes import message
 from parley.coordinator.outcomes.fold import Fold
 from parley.coordinator.outcomes.session import Record, children
 from parley.coordinator.protocols import PROTOCOLS, STANDING
@@ -165,6 +167,19 @@ def test_an_exemplar_leads_to_the_last_traced_session_of_a_number_and_outlives_r
     assert {"parley_sessions_closed_total", "parley_session_rounds_bucket"} <= {
         line.partition("{")[0] for line in closed
     }
+
+
+def test_numbers_of_a_metered_model_are_there_once_it_is_seated() -> None:
+    sid, entries = entries_of(TESTS / "old_logs" / "1" / "consensus.jsonl")
+    first = json.loads(entries[0])
+    first["event"]["seats"][0] |= {"model": "m", "metered": True}
+    into = fold()
+    message.count(into, KNOWN, sid, subjects.OPENED, [json.dumps(first, separators=(",", ":")).encode()])
+    found = shown(into.totals())
+    for kind in ("input", "output"):
+        assert get(found, "tokens_total", model="m", kind=kind, estimated="no") == 0
+    assert get(found, "cost_usd_total", model="m") == get(found, "cached_tokens_total", model="m") == 0
+    assert values(found, "tokens_total") == {}
 
 
 def test_money_is_counted_by_the_utc_day_of_each_call() -> None:
