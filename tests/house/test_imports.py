@@ -88,7 +88,6 @@ def test_what_is_imported_is_declared(folders: tuple[str, ...]) -> None:
         # tests/small_model/serve.py runs in an environment of its own, which these make
         declared |= {package.partition("==")[0] for package in BESIDE}
         declared |= {"helm-python", "kubernetes-validate"}  # those of tests/deploy/environment.py, which has its own
-        declared |= {"pref-voting"}  # of tests/coordinator/signals/recorded_votes.py, which has its own too
     used = {n.partition(".")[0] for _, tree in sources(*folders) for n in imported(tree)}
     foreign = (
         used - sys.stdlib_module_names - {*PACKAGES, "deploy", "docs", "parley_research", "research_tests", "tests"}
