@@ -10,6 +10,7 @@ from parley.schemas import log
 from parley.schemas.protocols.consensus import (
     CompareBrief,
     MovingArgument,
+    PanelBrief,
     Position,
 )
 from parley.schemas.session import Budget
@@ -168,6 +169,25 @@ def test_quorum() -> None:
     assert (play.result.status, play.result.stop.reason) == ("failed", "quorum")
     assert play.result.stop.certificate["positions"] == 1
     assert (got["source"], got["answer"]) == ("seat", "Vilnius")
+
+
+ABSTAINS = says("", abstains=True)
+
+
+def test_who_abstained_reads_the_one_answer_before_the_quorum_is_missed() -> None:
+    play = Play({"styles": {"*": "none"}})
+    play.answers("Vilnius", ABSTAINS, ABSTAINS)
+    assert play.phase == "revising" and play.session.inner.rounds[0].score is None
+    (held,) = (p.n for p in play.session.posts if p.kind == "position" and p.seat == "panelist_1")
+    for seat in ("panelist_2", "panelist_3"):
+        ask = play.turn(seat).ask
+        assert (ask.kind, ask.round, ask.sees) == ("revise", 2, (held,))
+        assert decode(ask.brief, PanelBrief) == PanelBrief(iteration=2, round_limit=5, so_far=None)
+    assert play.turn("panelist_1").ask.sees == ()
+    play.answers("Vilnius", "Vilnius", ABSTAINS)
+    play.sign("panelist_3")
+    assert (play.result.stop.reason, play.result.stop.converged) == ("threshold", True)
+    assert [r["score"] for r in play.result.rounds] == [None, 100]
 
 
 def test_a_panel_that_abstains_as_a_whole_ends_unanswered_with_what_bears_on_it() -> None:

@@ -127,3 +127,20 @@ def test_who_concludes_is_shown_every_answer_that_stood() -> None:
         ("Vilnius", 2, ()), ("Kaunas", 1, ("that was between the wars",)),
     ]  # fmt: skip
     assert brief.stood[1].argument == "it was the seat of the president"
+
+
+def test_what_moved_somebody_is_the_argument_that_is_shown_for_an_answer() -> None:
+    play = Play({"round_limit": 2})
+    surest = says(LONG, confidence=0.99, reasoning="everybody knows it")
+    play.answers(surest, says("Vilnius", reasoning="the law of 1992 names it"), "Kaunas")
+    play.compare({"Vilnius": "12", "Kaunas": "3"}, near=10)
+    law = next(p.n for p in play.session.posts if p.seat == "panelist_2")
+    moved = says("Vilnius", **ADOPTS, argument=MovingArgument(post=law, claim="the law names it"))
+    mine = says(LONG, confidence=1.0, reasoning="against me speaks Kaunas")
+    play.answers(mine, "The city of Vilnius", moved)
+    play.compare({"Vilnius": "123"}, near=10, argued="3")
+    brief = decode(play.turn("analyst").ask.brief, ConcludeBrief)
+    assert [(x.label, x.argument) for x in brief.stood] == [
+        ("Vilnius", "the law of 1992 names it"), ("Kaunas", "because Kaunas"),
+    ]  # fmt: skip
+    assert brief.stood[1].left == ("convinced",)

@@ -12,7 +12,8 @@ from parley.coordinator.protocols.consensus.seats import joining
 from parley.coordinator.replay import replay
 from parley.schemas import log
 from parley.schemas.presence import EXTRACTIVE, Announcement
-from parley.schemas.session import OpenSession, Seat
+from parley.schemas.session import Budget, OpenSession, Seat
+from parley.schemas.turn import Usage
 from tests.protocols.consensus.play import CONSENSUS, Play, says, worker, workers
 
 ABOUT = "Which databases survive a fire in the data centre?"
@@ -147,6 +148,18 @@ def test_what_cannot_be_is_refused(choices: list[str], why: str) -> None:
         decide(play, choice)
     with pytest.raises(Illegal, match=why):
         decide(play, choices[-1])
+
+
+def test_a_member_whose_turns_the_budget_does_not_hold_stays_away() -> None:
+    there = tuple(worker(f"panelist_{n}", metered=True) for n in (1, 2, 3))
+    settings = {"round_limit": 2, "max_input_tokens": 100, "max_output_tokens": 20}
+    play = Play(settings, there=(*there, worker("analyst", "analyst")), budget=Budget(tokens=2_000))
+    decide(play, "add dora", metered=True)
+    for name in ("panelist_1", "panelist_2", "panelist_3"):
+        play.reply(name, says(name), usage=Usage(calls=1, input_tokens=90, output_tokens=20))
+    play.score(10)
+    assert play.bodies("seating")[-1]["does"] == "stays" and "budget" in play.bodies("seating")[-1]["why"]
+    assert len(play.turns()) == 3
 
 
 def test_who_joins_is_served_by_that_name() -> None:
