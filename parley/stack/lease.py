@@ -406,7 +406,11 @@ class Lease:
             raise
 
     def _ready(self, connection: socket.socket) -> None:
-        ready, _ = joining.receive(connection, Ready, READY_S)
+        """Wait until all that was needed can take work. Raises StackFailed; EOFError, OSError where it died."""
+        try:
+            ready, _ = joining.receive(connection, Ready, READY_S)
+        except TimeoutError:
+            raise StackFailed(f"the stack in {self.state} was not ready within {READY_S:g} s") from None
         if ready.error:
             raise StackFailed(ready.error)
 
@@ -433,7 +437,7 @@ class Lease:
             try:
                 await asyncio.to_thread(self._rejoin)
                 self.failed, since = "", None
-            except StackFailed as error:  # it is tried again, and whoever waits is told after a while
+            except (StackFailed, OSError) as error:  # it is tried again, and whoever waits is told after a while
                 since = since or time.monotonic()
                 if time.monotonic() - since > _FAILED_S:
                     self.failed = str(error)

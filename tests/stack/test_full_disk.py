@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from parley.bus.embedded import EmbeddedServer, find_server
 from parley.bus.errors import ApiError
 from parley.bus.storage import disk
 from parley.stack import server
-from parley.stack.lease import Lease, Stack, read_running
+from parley.stack.lease import AGENTS, Lease, Stack, read_running
 from parley.stack.rows import AgentRow
 from tests.parley.support import QUESTION, Front, until
+from tests.support import engine
 from tests.support.small_disk import SmallDisk, small_disk
 
 USERS = accounts.table({"panel_1": "panelist"})
@@ -155,3 +157,22 @@ def test_a_server_that_fails_once_is_started_at_its_port(tmp_path: Path, monkeyp
     with Lease(STACK, state) as lease:
         assert lease.url == before
     assert not failing.exists(), "it failed"
+
+
+async def test_a_supervisor_is_replaced_as_often_as_it_dies(tmp_path: Path) -> None:
+    """The first time, what its agents are made of cannot be written down, as on a full disk."""
+    state = tmp_path / "state"
+    async with Lease(STACK, state):
+        kept = state / AGENTS
+        kept.rename(state / "aside")
+        kept.touch()
+        ran = [0]
+        for _ in range(3):
+            if ran[-1]:
+                os.kill(ran[-1], signal.SIGKILL)
+            running = await engine.until(
+                lambda: read_running(state),
+                right=lambda now: now and now.ready and now.supervisor not in ran,
+                timeout_s=30,
+            )
+            ran.append(running.supervisor)
