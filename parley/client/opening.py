@@ -175,11 +175,11 @@ def own_settings(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:
         of, dot, setting = name.partition(".")
         own[setting if dot and of == protocol else name] = value
     mine = names_of(protocol)
-    for name in own:
-        if name in mine:
-            continue
+    strange = [name for name in own if name not in mine]
+    names = {p: names_of(p) for p in sorted(PROTOCOLS)} if strange else {}
+    for name in strange:
         of, dot, setting = name.partition(".")
-        having = [p for p in sorted(PROTOCOLS) if (setting if dot else name) in names_of(p) and (not dot or p == of)]
+        having = [p for p, known in names.items() if (setting if dot else name) in known and (not dot or p == of)]
         if having:
             field = f"settings.{name}"
             others = " and ".join(filter(None, (", ".join(having[:-1]), having[-1])))
@@ -213,8 +213,7 @@ def names_of(protocol: str) -> frozenset[str]:
     known = PROTOCOLS.get(protocol)
     if known is None or known.standing:
         return frozenset()
-    fields = msgspec.structs.fields(known.settings)
-    return frozenset(f.encode_name for f in fields) | {option.setting for option in setup_of(protocol).options}
+    return frozenset((*known.settings.__struct_encode_fields__, *(o.setting for o in setup_of(protocol).options)))
 
 
 def _seats(offer: Offer, protocol: str, own: Mapping[str, Any]) -> tuple[Seat, ...]:
