@@ -213,7 +213,8 @@ def names_of(protocol: str) -> frozenset[str]:
     known = PROTOCOLS.get(protocol)
     if known is None or known.standing:
         return frozenset()
-    return frozenset((*known.settings.__struct_encode_fields__, *(o.setting for o in setup_of(protocol).options)))
+    fields = msgspec.structs.fields(known.settings)
+    return frozenset(f.encode_name for f in fields) | {option.setting for option in setup_of(protocol).options}
 
 
 def _seats(offer: Offer, protocol: str, own: Mapping[str, Any]) -> tuple[Seat, ...]:
