@@ -15,15 +15,11 @@ from parley.schemas.text import Citation
 from tests.client import shown
 from tests.protocols.competition import play as competition
 from tests.protocols.consensus import play as consensus
-from tests.protocols.consensus.test_deciding import by_borda
-from tests.protocols.consensus.test_deciding import tie as tie_of_borda
-from tests.protocols.consensus.test_faces import one_does_not_sign, one_never_answered, said_by_all, tie
-from tests.protocols.critic import play as critic
+from tests.protocols.consensus.test_faces import one_does_not_sign, one_never_answered, tie
 from tests.protocols.critic.test_attacks import (
     a_fatal_objection_that_is_met,
     a_verdict_that_narrows,
     fatal_left_open,
-    opened,
 )
 from tests.protocols.maci import play as maci
 from tests.protocols.madp.evidence.test_risk import SECURITY_TASKS, degraded
@@ -94,21 +90,17 @@ def works(text: str, output: str, **more: Any) -> Any:
     return msgspec.structs.replace(done(text, **more), output=output)
 
 
-def alone(reply: Any) -> single.Play:
+def abstains() -> single.Play:
     play = single.Play()
-    play.reply("answerer", reply)
+    play.reply("answerer", single.ABSTAINS)
     return play
 
 
-def blind(*beliefs: Any) -> maci.Play:
+def tied() -> maci.Play:
+    """Two debaters who argue, and do not move."""
     play = maci.Play()
+    beliefs = maci.belief(0.95, 0.05), maci.belief(0.05, 0.95)
     play.blind(*beliefs)
-    return play
-
-
-def argued_out(*beliefs: Any) -> maci.Play:
-    """Debaters who argue, and do not move."""
-    play = blind(*beliefs)
     while play.phase == "arguing":
         play.same(*beliefs)
     play.plan()
@@ -131,12 +123,9 @@ def one_dissents() -> maci.Play:
 
 
 ENDINGS: dict[str, Callable[[], Any]] = {
-    "consensus, all said it": said_by_all,
     "consensus, one does not sign": one_does_not_sign,
     "consensus, a seat is missing": one_never_answered,
     "consensus, a tie": tie,
-    "consensus, decided by a rule": by_borda,
-    "consensus, a tie under a rule": tie_of_borda,
     "consensus, one document": one_source,
     "consensus, answered now": lambda: after(panel("tea", "tea", "coffee"), event(NOW)),
     "consensus, nobody answers": lambda: panel(None, None, None),
@@ -144,21 +133,14 @@ ENDINGS: dict[str, Callable[[], Any]] = {
     "critic, objections met": a_fatal_objection_that_is_met,
     "critic, the verdict narrows": a_verdict_that_narrows,
     "critic, refused": fatal_left_open,
-    "critic, answered now": lambda: after(opened(50), event(NOW)),
-    "critic, nobody answers": lambda: after(critic.Play(), lambda p: p.fail("answerer")),
-    "maci, agreed": lambda: argued_out(maci.belief(0.9, 0.1), maci.belief(0.88, 0.12)),
     "maci, one dissents": one_dissents,
-    "maci, a tie": lambda: argued_out(maci.belief(0.95, 0.05), maci.belief(0.05, 0.95)),
-    "maci, answered now": lambda: after(blind(maci.belief(0.9, 0.1), maci.belief(0.2, 0.8)), event(NOW)),
-    "maci, nobody answers": lambda: blind(None, None),
-    "competition, a winner": lambda: debate(("pro_1", 8), ("con_1", 5)),
+    "maci, a tie": tied,
     "competition, a draw": lambda: debate(("pro_1", 7), ("con_1", 7)),
     "competition, unscored": lambda: debate(("pro_1", 7), ("con_1", None)),
     "competition, nobody speaks": nobody_speaks,
     "madp, nobody reviews": lambda: after(
         task(works("The query is cached.", FASTER)), lambda p: p.vanish(*(seat for seat, _ in p.asked()))
     ),
-    "madp, approved": lambda: task(works("The query is cached.", FASTER)).approve(),
     "madp, a plan": lambda: task(
         works("I would cache it.", "Cache the query of the start page for a minute.", performed=False)
     ).approve(),
@@ -171,9 +153,7 @@ ENDINGS: dict[str, Callable[[], Any]] = {
     ),
     "madp, a human must decide": lambda: after(degraded(SECURITY_TASKS[0]), lambda p: p.expire()),
     "madp, the lead fails": lambda: after(task(), lambda p: p.fail(SRE), lambda p: p.expire()),
-    "madp, cancelled": lambda: after(task(), event(STOPPED)),
-    "single, an answer": lambda: alone(single.SAYS),
-    "single, no answer": lambda: alone(single.ABSTAINS),
+    "single, no answer": abstains,
     "single, the seat fails": lambda: after(single.Play(), lambda p: p.fail("answerer")),
 }
 

@@ -86,5 +86,5 @@ def test_a_document_of_a_result_names_the_turns_that_no_seat_answered() -> None:
     view.begins(shown.fold(endings.ENDINGS["single, the seat fails"]()))
     (nothing,) = view.told()["unanswered"]
     assert (nothing.seat, nothing.kind, nothing.why) == ("answerer", "answer", "model unreachable")
-    view.begins(shown.fold(endings.ENDINGS["single, an answer"]()))
+    view.begins(shown.fold(endings.ENDINGS["single, no answer"]()))
     assert view.told() == {}

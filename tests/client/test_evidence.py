@@ -3,15 +3,19 @@
 import hashlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import parley
 from parley.agents.tools.folder import archive
 from parley.client.errors import BadInput
 from parley.client.evidence import ReadEvidence, SentFile, read
+from parley.client.evidence.sources import Source
+from parley.client.opening import check_types
 from parley.client.protocols import SETUPS, setup_of
 from parley.schemas.session import MAX_DOCUMENT, MAX_EVIDENCE, Document
 
@@ -140,3 +144,51 @@ def test_a_check_that_is_nowhere_is_refused_with_what_there_is(command: str, tol
 def test_who_names_no_check_is_not_refused() -> None:
     for name in SETUPS:
         setup_of(name).check_here(FILES, {})
+
+
+# -- what a program or a notebook brings
+
+TEXT = "The Suez Canal opened in 1869 for ships."
+NAMED = parley.Document(name="canal.md", text=TEXT, holders=("panelist_2",))
+
+
+def test_documents_texts_and_bytes_stand_beside_paths(tmp_path: Path) -> None:
+    (tmp_path / "on-disk.md").write_text("A file.")
+    pages: dict[str, str | bytes] = {"page.html": "<p>A <b>page</b></p>", "raw.csv": b"a,b\n1,2"}
+    sources: list[Source] = [
+        NAMED, parley.Document(name="canal.md", text="Another."), pages, tmp_path / "on-disk.md",
+    ]  # fmt: skip
+    found = read(sources)
+    assert [d.name for d in found.documents] == ["canal.md", "canal.md (2)", "page.html", "raw.csv", "on-disk.md"]
+    assert found.documents[0].holders == NAMED.holders and len(found.documents[0].id) == 64
+    assert "<b>" not in found.documents[2].text and not found.left_out
+    assert read(NAMED).documents[0].text == read({"canal.md": TEXT}).documents[0].text == TEXT
+
+
+@pytest.mark.parametrize(
+    ("evidence", "told"),
+    [
+        (b"abc", r'got 3 bytes without a name; .*\{"notes.md": text\}'),
+        ([NAMED, 5], "item 2 is 5; allowed are paths, documents"),
+        ([NAMED, "A long text\nand no path"], "item 2 is a text of 23 characters, and no path; name it"),
+        ({"a.md": 5}, "item 1: a.md holds int, allowed are a text and bytes"),
+        ({"a.pdf": bytes(40_000_001)}, "a.pdf has more than 40 MB"),
+        (parley.Document(name="a", text="\ud800"), "a has half of a character"),
+    ],
+)
+def test_an_error_names_the_item_and_the_limit(evidence: Any, told: str) -> None:
+    with pytest.raises(parley.BadInput, match=f"^evidence: .*{told}"):
+        read(evidence)
+
+
+@pytest.mark.parametrize(
+    ("question", "options", "told"),
+    [
+        (5, {}, "^question: got 5, expected a text"),
+        ("When?", {"continues": 5}, "^continues: got 5, expected text"),
+        ("When?", {"seats": ["a"]}, r"^seats: got \['a'\], expected a list of parley.Seat"),
+    ],
+)
+def test_what_cannot_be_is_named_as_it_was_written(question: Any, options: Mapping[str, Any], told: str) -> None:
+    with pytest.raises(parley.BadInput, match=told):
+        check_types(question, options)

@@ -1,24 +1,19 @@
 """A session as one page: complete, and in a real browser nothing that agents say runs, loads or breaks it."""
 
 import base64
-import io
 import re
-from html.parser import HTMLParser
 from pathlib import Path
+from typing import NamedTuple
 
-import msgspec
-import numpy as np
-import pytest
 from playwright.sync_api import Dialog
 
 from parley.client import records
 from parley.client.rendering import html
 from parley.client.text import clean, line
-from tests.client import golden
 from tests.parley.support import Front
 from tests.protocols.maci import record as maci_record
 from tests.protocols.maci.record import ORDINARY, Words
-from tests.web.page.site import browser, needed
+from tests.web.page.site import PHONE, browser, needed
 
 NOWHERE = "http://127.0.0.1:9"
 BREAK = "window.broken=1;document.title='broken';alert(1)"
@@ -47,11 +42,11 @@ def hostile() -> Words:
     )  # fmt: skip
 
 
-def of(words: Words = ORDINARY, rounds: int = 3, ended: bool = True) -> str:
-    return "\n".join(html.html(maci_record.record(words, rounds, ended)))
+def of(words: Words = ORDINARY, ended: bool = True) -> str:
+    return "\n".join(html.html(maci_record.record(words, 3, ended)))
 
 
-class Visit(msgspec.Struct, kw_only=True):
+class Visit(NamedTuple):
     """What was seen of a page in a real Chromium."""
 
     title: str
@@ -66,14 +61,10 @@ class Visit(msgspec.Struct, kw_only=True):
     requests: list[str]
     complaints: list[str]
     """Console messages, exceptions, policy violations, dialogs."""
-    screenshot: bytes
-    """PNG."""
-    printed: bytes
-    """PDF."""
 
 
-def visit(text: str, folder: Path, width: int = 1_000) -> Visit:
-    """Open a page in a window of this width (pixels; below 600 a phone's)."""
+def visit(text: str, folder: Path) -> Visit:
+    """Open a page on a phone."""
     page = folder / "page.html"
     page.write_text(text, encoding="utf-8")
     requests: list[str] = []
@@ -84,7 +75,7 @@ def visit(text: str, folder: Path, width: int = 1_000) -> Visit:
         dialog.dismiss()
 
     with browser() as opened:
-        seen = opened.new_page(viewport={"width": width, "height": 900}, is_mobile=width < 600)
+        seen = opened.new_page(viewport=PHONE, is_mobile=True)
         seen.on("request", lambda request: requests.append(request.url))
         seen.on("console", lambda message: complaints.append(message.text))
         seen.on("pageerror", lambda error: complaints.append(str(error)))
@@ -92,44 +83,28 @@ def visit(text: str, folder: Path, width: int = 1_000) -> Visit:
         seen.goto(page.as_uri(), wait_until="commit")
         seen.wait_for_load_state("domcontentloaded")
         return Visit(
-            title=seen.title(),
-            text=" ".join(seen.inner_text("body").split()),
-            broken=seen.evaluate("Boolean(window.broken)"),
-            counts={part: n for part in PARTS if (n := seen.locator(part).count())},
-            wide=seen.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"),
-            requests=requests,
-            complaints=complaints,
-            screenshot=seen.screenshot(full_page=True),
-            printed=seen.pdf(),
+            seen.title(),
+            " ".join(seen.inner_text("body").split()),
+            seen.evaluate("Boolean(window.broken)"),
+            {part: n for part in PARTS if (n := seen.locator(part).count())},
+            seen.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"),
+            requests,
+            complaints,
         )
-
-
-class Reader(HTMLParser):
-    """The words of a page."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.words = ""
-        self.feed(text)
-        self.words = " ".join(self.words.split())
-
-    def handle_data(self, data: str) -> None:
-        self.words += f" {data}"
 
 
 # ---------------------------------------------------------------- what it holds
 
 
-def test_one_that_is_open_or_ended_at_once_has_a_page_too() -> None:
+def test_one_that_is_open_has_a_page_too() -> None:
     assert "The session is still open." in of(ended=False)
-    shown = Reader(of(rounds=0)).words
-    assert "cancelled by client: enough" in shown and "Why it was ended: enough" in shown
 
 
 def test_what_only_the_log_knows_is_not_on_the_page() -> None:
     record = maci_record.record()
     entries = [e.replace('"channel":"scores"', '"channel":"elsewhere"') for e in record.entries]
-    shown = Reader("\n".join(html.html(records.Record(sid="s", entries=tuple(entries))))).words
+    page = "\n".join(html.html(records.Record(sid="s", entries=tuple(entries))))
+    shown = " ".join(re.sub("<[^>]+>", " ", page).split())
     assert "argument a1 " in shown, "what is public stays"
     assert "argument a2 refused" not in shown and "The quotation carries the claim." not in shown
 
@@ -146,24 +121,13 @@ def test_the_policy_forbids_every_script_and_every_request() -> None:
 
 
 @needed
-def test_in_a_browser_nothing_that_agents_say_runs_or_loads_and_all_is_read_and_painted(tmp_path: Path) -> None:
-    import matplotlib.image
-
+def test_in_a_browser_nothing_that_agents_say_runs_or_loads_and_all_is_read(tmp_path: Path) -> None:
     seen = visit(of(hostile()), tmp_path)
     assert not seen.broken and seen.complaints == []
-    assert seen.title == f"{line(ALL, 80)} – Parley"
+    assert seen.title == f"{line(ALL, 80)} – Parley" and seen.wide <= 0
     assert [r.split(":")[0] for r in seen.requests] == ["file"], "the page, which holds its picture"
     assert seen.counts == {"img": 1, "style": 1}
     assert [text for text in (*HOSTILE, LONG) if " ".join(clean(text).split()) not in seen.text] == []
-    pixels = matplotlib.image.imread(io.BytesIO(seen.screenshot))
-    assert pixels.shape[0] > 2_000 and len(np.unique(pixels[::8, ::8, 0])) > 20, "text and picture, not one colour"
-    assert seen.printed.startswith(b"%PDF") and len(seen.printed) > 20_000
-
-
-@needed
-@pytest.mark.parametrize("words", [Words(), hostile()], ids=["ordinary", "hostile"])
-def test_in_a_phones_browser_the_page_is_not_wider_than_the_screen(words: Words, tmp_path: Path) -> None:
-    assert visit(of(words), tmp_path, width=360).wide <= 0
 
 
 @needed
@@ -192,10 +156,3 @@ def test_export_writes_the_page_and_an_ending_that_nobody_knows_needs_a_form(tmp
     assert not (front.folder / "s.pdf").exists()
     assert front.run("sessions", "export", "s.jsonl", "-o", "s.pdf", "--format", "markdown")[0] == 0
     assert (front.folder / "s.pdf").exists()
-
-
-@pytest.mark.parametrize("name", ["consensus", "critic", "diagnosis"])
-def test_links_to_posts_lead_to_posts(name: str) -> None:
-    text = golden.kept(name)["html"]
-    linked = set(re.findall(r'href="#(p\d+)"', text))
-    assert linked and linked <= set(re.findall(r'id="(p\d+)"', text))

@@ -24,7 +24,7 @@ from parley.client.view.fold import Fold, fold_of, of_result
 from parley.schemas import log
 from parley.schemas.post import Post
 from parley.schemas.result import Result, ResultUsage, SeatUsage, Stop
-from parley.schemas.session import EVERYBODY, Document, Seat
+from parley.schemas.session import EVERYBODY, Document
 from parley.schemas.wire import raw
 
 KEYS = st.text(max_size=6) | st.sampled_from([
@@ -179,16 +179,6 @@ def test_texts_that_some_seats_alone_hold_are_not_shown_to_clients() -> None:
     )
     opened = msgspec.structs.replace(OPENED, documents=documents)
     assert [d.text for d in show_of("sixth").seen_by_clients(opened).documents] == ["known", "known", ""]
-
-
-@pytest.mark.parametrize(("families", "cautions"), [(("a", "a"), 1), (("a", "b"), 0), (("a",), 0), (("", ""), 0)])
-def test_seats_of_one_model_family_are_named(families: tuple[str, ...], cautions: int) -> None:
-    seats = tuple(
-        Seat(seat=f"s{n}", role="panelist", queue=f"s{n}", family=family, metered=True)
-        for n, family in enumerate(families)
-    )
-    record = record_of("sixth", say("closed", result_of("sixth"), "", "control"), seats=seats)
-    assert sum("of one model family" in text for text in explain.explanation_lines(record)) == cautions
 
 
 @pytest.mark.parametrize(

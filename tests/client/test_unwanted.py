@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from parley.agents.tools.folder import archive
-from parley.agents.tools.unwanted import biggest
 from parley.bus import accounts
 from parley.client import task_folder
 from parley.client.errors import BadInput
@@ -111,12 +109,6 @@ def test_a_rule_that_names_it_has_it_sent_and_one_that_only_covers_it_has_not(tm
     assert sent(root) == {".env", "a.pem", ".gitignore"} and "'b.key'" in words(root)
 
 
-def test_what_was_sent_before_such_names_were_held_back_still_stands(tmp_path: Path) -> None:
-    root = made(tmp_path, ".env", "a.py")
-    before = archive({".env": (b".env", False), "a.py": (b"a.py", False)})
-    assert task_folder.write(task_folder.sent_as(root, before), archive({".env": (b".env", False)})) == ["a.py"]
-
-
 def test_every_reason_is_named_and_all_names_where_that_is_asked_for(tmp_path: Path) -> None:
     root = made(tmp_path, "a.py")
     for i in range(8):
@@ -127,11 +119,6 @@ def test_every_reason_is_named_and_all_names_where_that_is_asked_for(tmp_path: P
     assert "'latin\\udce9.txt': its name is not UTF-8" in brief and "'new\\nline': it has a control character" in brief
     assert "and 3 more (--verbose names them)" in brief and "'link7'" not in brief
     assert "'link7'" in whole and "more" not in whole
-
-
-def test_the_biggest_are_files_or_folders_at_the_top() -> None:
-    sizes = [*((f"data/{i}.csv", 90_000) for i in range(40)), ("src/model.bin", 2_000_000), ("src/a.py", 1_000)]
-    assert biggest(sizes) == "data/ (3.6 MB), src/ (2.0 MB)"
 
 
 def test_keys_of_parley_are_never_sent_whatever_their_name_and_rules(tmp_path: Path) -> None:

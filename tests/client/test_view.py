@@ -1,6 +1,5 @@
 """The live view's figures: whose turn waits for nobody."""
 
-from parley.client.view.fold import Fold
 from parley.client.view.seats import Scene
 from parley.schemas import log
 from parley.schemas.post import Live, Post
@@ -62,11 +61,3 @@ def test_what_comes_late_does_not_overwrite_what_a_seat_does_now() -> None:
     assert states(scene) == ["answered"] and not scene.busy()
     scene.live(Live(session="s", seat="analyst", turn="12-0", state="thinking"))
     assert states(scene) == ["thinking"]
-
-
-def test_the_line_below_a_session_has_its_round_and_what_was_used_if_that_is_known() -> None:
-    fold, unread = Fold("s"), Fold("s")
-    fold.post(said("", 1))
-    assert fold.foot() == "round 3 · 0 tokens, 0 calls"
-    unread.post(said("a", 1))
-    assert "calls" not in unread.foot(), "nobody knows them, and they are not none"

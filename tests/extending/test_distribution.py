@@ -1,4 +1,4 @@
-"""What is built is whole and has one name, beside a package called `agents` and in a folder full of our names."""
+"""What is built is whole and has one name, in a folder full of modules that are called as our folders are."""
 
 import os
 import subprocess
@@ -14,43 +14,7 @@ import pytest
 from tests.extending.environment import BARE, ROOT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-THEIRS = "openai-agents==0.24.0"
-"""A package that brings a top-level `agents`."""
 OURS = ("agents", "bus", "client", "coordinator", "gateway", "observability", "schemas")
-OF_THEIR_OWN = """
-import asyncio
-
-from agents import Agent, Model, ModelResponse, Runner, Usage
-from openai.types.responses import ResponseOutputMessage, ResponseOutputText
-
-import parley
-
-
-class Says(Model):
-    "A model of their framework that always says the same."
-
-    async def get_response(self, *args, **kwargs):
-        text = ResponseOutputText(text="Canary", type="output_text", annotations=[])
-        said = ResponseOutputMessage(id="1", role="assistant", type="message", status="completed", content=[text])
-        return ModelResponse(output=[said], usage=Usage(), response_id=None)
-
-    def stream_response(self, *args, **kwargs):
-        raise NotImplementedError
-
-
-@parley.agent(role="panelist")
-async def seat(turn: parley.Turn) -> parley.Reply:
-    done = await Runner.run(Agent(name="theirs", model=Says()), turn.question)
-    return parley.Reply(answer=done.final_output, reasoning="Their framework says so.", confidence=0.9)
-
-
-if __name__ == "__main__":
-    async def main() -> None:
-        async with parley.local(protocol="consensus", panel=2, agents=[seat, seat]) as p:
-            print(await p.ask("Canary or blue-green?"))
-
-    asyncio.run(main())
-"""
 
 
 def build(folder: Path, kind: str, source: Path = ROOT) -> Path:
@@ -107,21 +71,16 @@ def test_what_git_ignores_is_in_no_distribution(tmp_path: Path) -> None:
         assert [name for name in names if name.endswith("agents/worker.py")], kind
 
 
-@pytest.fixture(scope="module", params=["parley first", "agents first"])
-def beside(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with the wheel and openai-agents, installed in one order or the other."""
-    folder = tmp_path_factory.mktemp("beside")
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the wheel."""
+    folder = tmp_path_factory.mktemp("environment")
     venv.create(folder / "env", with_pip=False)
     python = folder / "env" / "bin" / "python"
     (site,) = (folder / "env" / "lib").glob("python*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     pip = [sys.executable, "-m", "pip", "--python", str(python), "--quiet", "--disable-pip-version-check", "install"]
-    steps = [[*pip, "--no-deps", "--force-reinstall", str(wheel)], [*pip, THEIRS]]
-    for step in steps if request.param == "parley first" else steps[::-1]:
-        done = subprocess.run(step, env=BARE, capture_output=True, text=True, timeout=200)
-        if done.returncode and THEIRS in step:
-            pytest.skip(f"NOT CHECKED: {THEIRS} could not be installed: {done.stderr[-300:]}")
-        assert not done.returncode, done.stderr
+    subprocess.run([*pip, "--no-deps", "--force-reinstall", str(wheel)], env=BARE, check=True, timeout=200)
     return python
 
 
@@ -130,29 +89,13 @@ def crowded(tmp_path: Path) -> Path:
     """A user's folder whose modules have the names of our folders, and end whoever imports them."""
     for name in OURS:
         body = f"raise SystemExit('{name} of the user was imported')\n"
-        if name == "agents":
-            (tmp_path / name).mkdir()
-            (tmp_path / name / "__init__.py").write_text(body)
-        else:
-            (tmp_path / f"{name}.py").write_text(body)
+        (tmp_path / f"{name}.py").write_text(body)
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "rollout.md").write_text("The canary rollout survived the outage of May. Use the canary.\n")
     return tmp_path
 
 
-def run(python: Path, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    """A command of the environment, in a folder."""
-    return subprocess.run(
-        [str(python), *words], cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=90
-    )
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """A home and a state of its own."""
-    return {**BARE, "HOME": str(folder), "PARLEY_STATE": str(folder / "state")}
-
-
-def test_a_question_with_evidence_is_answered_from_a_crowded_folder(beside: Path, crowded: Path) -> None:
+def test_a_question_with_evidence_is_answered_from_a_crowded_folder(python: Path, crowded: Path) -> None:
     question = "Which rollout survived the outage of May?"
     (crowded / "script.py").write_text(
         "import parley\n"
@@ -162,18 +105,12 @@ def test_a_question_with_evidence_is_answered_from_a_crowded_folder(beside: Path
     )
     asked = ("-m", "parley", "ask", question, "--protocol", "consensus", "--evidence", "notes")
     for words in (("script.py",), asked):
-        done = run(beside, crowded, *words)
+        done = subprocess.run(
+            [str(python), *words], cwd=crowded, capture_output=True, text=True, timeout=90,
+            env={**BARE, "HOME": str(crowded), "PARLEY_STATE": str(crowded / "state")},
+        )  # fmt: skip
         assert done.returncode == 0 and "canary" in done.stdout.lower(), done.stdout + done.stderr
         assert str(ROOT / "parley") not in done.stdout
-
-
-def test_a_seat_is_held_by_an_agent_of_the_other_package(beside: Path, tmp_path: Path) -> None:
-    for name in OURS:
-        if name != "agents":
-            (tmp_path / f"{name}.py").write_text(f"raise SystemExit('{name} of the user was imported')\n")
-    (tmp_path / "script.py").write_text(OF_THEIR_OWN)
-    done = run(beside, tmp_path, "script.py")
-    assert done.returncode == 0 and "Canary" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("name", [n for n in OURS if (ROOT / n / "__init__.py").exists()])

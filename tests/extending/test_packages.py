@@ -18,7 +18,6 @@ from parley.bus.accounts import mint, publics, table
 from parley.bus.errors import Denied
 from parley.bus.rendered import render
 from parley.bus_admin.config import of_packages
-from parley.client.show.palette import seat_name
 from parley.coordinator import admission
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop
 from parley.coordinator.machine import Protocol
@@ -350,11 +349,6 @@ def test_a_seat_function_that_raises_refuses_the_opening_with_its_place(protocol
         admission.check({"jury": broken}, asked)
 
 
-def test_a_seat_of_a_package_is_read_without_the_packages_name(protocol: Protocol) -> None:
-    assert seat_name(f"{ROLE}_1") == "Juror 1"
-    assert seat_name("x_other_singer_2") == "Other singer 2", "a package that is not here"
-
-
 # ---------------------------------------------------------------- what tests need
 
 
@@ -406,11 +400,3 @@ async def test_a_moderator_without_the_package_leaves_its_sessions_to_one_that_h
         for channel in ("team_pro", "team_con", "judge_notes", "scores"):
             with pytest.raises(Denied):
                 await juror.request(subjects.read(channel, "s1"), encode(ReadPosts()), 2.0)
-
-
-@pytest.mark.slow
-async def test_an_opening_that_no_moderator_knows_is_refused_after_some_seconds(tmp_path: Path) -> None:
-    async with Engine(tmp_path / "bus") as engine:
-        await engine.moderator(without())
-        refused = await engine.open("s1", protocol="jury")
-    assert refused.fate == "refused" and "got 'jury', known are competition, compound" in refused.why

@@ -70,10 +70,6 @@ def test_who_leads_by_what_weighs_most(choices: tuple[Choice, ...], lead: str) -
     assert play(*choices).match({SRE: 0.95}).lead == lead
 
 
-def test_a_person_who_names_the_lead_decides_whatever_was_learned() -> None:
-    assert play(chose(IMPL), settings={"expert": ARCH}).match({SRE: 0.95}).lead == ARCH
-
-
 def test_a_security_task_is_asked_about_until_people_have_chosen_three_times() -> None:
     for times, kinds in ((1, ["security"]), (3, [])):
         p = play(chose(IMPL, times=times)).match({SEC: 0.95}, security=True)

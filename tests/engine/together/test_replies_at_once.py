@@ -14,7 +14,7 @@ from parley.schemas.session import Seat
 from parley.schemas.turn import Answers, Replies, Reply, SessionReply, Turn, Work
 from parley.schemas.wire import decode, encode, raw
 from tests.engine.test_rules import announce, asked, work_subject
-from tests.support.engine import Engine, counted, engine
+from tests.support.engine import Engine, engine
 
 QUEUES = {"panelist": "panelist", "analyst": "analyst"}
 SEATS = tuple(Seat(seat=f"p{i}", role="panelist", queue="panelist") for i in range(3))
@@ -116,17 +116,3 @@ async def test_a_worker_submits_together_what_is_ready_together(tmp_path: Path) 
 
 def _analyst() -> Seat:
     return Seat(seat="analyst", role="analyst", queue="analyst")
-
-
-async def test_where_nobody_takes_them_together_each_is_submitted_alone(tmp_path: Path) -> None:
-    """The lane's moderator is gone before the replies: each finds another one by itself."""
-    async with engine(tmp_path, queues=QUEUES) as bare:
-        gone = await bare.moderator(lane="a")
-        workers = await bare.workers({"latency_s": 0.6}, room=8)
-        await bare.open("s1", seats=(*SEATS, _analyst()))
-        await gone._connection.close()
-        await bare.moderator(lane="b")
-        result = decode((await bare.closed("s1")).body, Result)
-        assert result.usage.turns == 10 and not result.usage.unaccounted_turns
-        assert sum(counted(w._link._metrics.lane.labels(outcome="miss")) for w in workers) >= 3
-        await bare.emptied("WORK")
