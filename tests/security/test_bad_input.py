@@ -4,7 +4,6 @@ import json
 import os
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from parley.agents import strict_yaml
@@ -12,12 +11,7 @@ from parley.bus.errors import NoRoom
 from parley.bus.storage import disk
 from parley.client.errors import BadInput
 from parley.client.records import read_record, record_of
-from parley.schemas.post import SessionRow
 from parley.schemas.wire import MAX_DEPTH, nested_too_deep
-from parley.sessions import why_no_record
-from parley.settings import Settings
-from parley.web.principals import cookie_key
-from tests.support.debater import panel
 from tests.support.forks import run as command
 
 RECORD = Path(__file__).parents[1] / "old_logs" / "1" / "consensus.jsonl"
@@ -72,13 +66,6 @@ def test_a_record_that_cannot_be_read_is_named(shown: tuple[str, ...], case: str
     line, text, why = RECORDS[case]
     file = record(tmp_path, line, text)
     assert why.format(file) in refused(*shown, file)
-
-
-@pytest.mark.parametrize("shown", SHOWN, ids=" ".join)
-def test_a_record_as_deep_as_is_allowed_is_shown(shown: tuple[str, ...], tmp_path: Path) -> None:
-    code, _, err = command(*shown, record(tmp_path, 1, deep(MAX_DEPTH)))
-    assert "Traceback" not in err and (code, err) in [(0, ""), (1, err)]
-    assert code == 0 or "does not recompute" in err
 
 
 ENTRIES = {
@@ -190,32 +177,6 @@ def test_every_file_of_json_ends_in_words(reader: tuple[str, ...], text: bytes, 
 # ---------------------------------------------------------------- what is pasted
 
 
-def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LLM_BASE_URL", "http://127.0.0.1:9/v1")  # a task needs a model, and a dry run asks none
-    monkeypatch.setenv("LLM_MODEL", "m")
-    (tmp_path / "a.log").write_bytes(b"\x1b[31mred\x1b[0m\r\nb\0\n")
-    (tmp_path / "said.jsonl").write_bytes(b'{"role": "user", "text": "a\\u0007b"}\r\n')
-    code, out, err = command(
-        "ask", "-", "--dry-run", "--json", "--protocol", "madp", "--snippet", str(tmp_path / "a.log"),
-        "--conversation", str(tmp_path / "said.jsonl"), "--state", str(tmp_path / "state"), said=b"why\x1b[2J?\r\n",
-    )  # fmt: skip
-    assert code == 0, err
-    notes = [
-        "question: 1 terminal sequence removed", "question: 1 line end made a line feed",
-        "code_snippets[0]: 2 terminal sequences removed", "code_snippets[0]: 1 line end made a line feed",
-        "code_snippets[0]: 1 control character removed (U+0000)",
-        "prior_conversation[0].text: 1 control character removed (U+0007)",
-    ]  # fmt: skip
-    assert json.loads(out)["cleaned"] == notes
-    assert [text.removeprefix("parley: ") for text in err.splitlines()][: len(notes)] == notes
-    # Competitions refuse a motion with control characters: this one has none any more when it is opened.
-    state = ("--panel-file", str(panel(tmp_path)), "--state", str(tmp_path / "state"))
-    code, out, err = command("ask", "\x1b[1mThis house would\x07\r\n", "--dry-run", "--json", *state)
-    assert code == 0 and len(json.loads(out)["cleaned"]) == 3, err
-
-
 NAMED = (
     ("ask", "q", "--config", "{}"), ("ask", "q", "--panel-file", "{}"), ("ask", "q", "--set", "tools={}"),
     ("ask", "q", "--protocol", "madp", "--snippet", "{}"), ("ask", "q", "--protocol", "madp", "--conversation", "{}"),
@@ -236,26 +197,6 @@ def test_a_file_that_cannot_be_read_is_named_and_not_waited_for(
         os.mkfifo(path)
     said = refused(*(word.format(path) for word in words))
     assert str(path) in said and ("Too many levels" in said or "it is a pipe, and nobody writes to it" in said)
-
-
-def test_a_lost_record_is_not_called_a_refusal() -> None:
-    row = SessionRow(
-        session="s1", seq=1, protocol="consensus", question="q", status="finished", reason="threshold", opened_ns=1,
-        closed_ns=2,
-    )  # fmt: skip
-    said = str(why_no_record("s1", row, Settings()))
-    assert said.startswith("session: its record is lost: session s1 ended (threshold), and the bus has nothing of")
-    refusal = str(why_no_record("s1", msgspec.structs.replace(row, status="refused", reason="no seat"), Settings()))
-    assert refusal.endswith("session s1 was refused: no seat")
-
-
-def test_a_cookie_key_that_cannot_be_kept_names_its_own_path(tmp_path: Path) -> None:
-    for path, why in ((tmp_path / "none/web.key", "No such file"), (tmp_path / "odd.key", "it is no key in hex")):
-        if path.parent.is_dir():
-            path.write_text("zz")
-        with pytest.raises(BadInput) as caught:
-            cookie_key(path)
-        assert str(caught.value).startswith(f"cookie-key: {path}: {why}")
 
 
 def test_a_disk_without_inodes_is_told_in_figures(tmp_path: Path) -> None:

@@ -68,17 +68,6 @@ def test_the_documented_figures_are_of_these_modes() -> None:
     assert re.findall(r"^\| (.+?) \| \d+ \| \d+ ms \|$", table, re.M) == list(MODES)
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(120)
-async def test_eight_at_once_stay_within_the_same_memory() -> None:
-    names = [
-        "status 200, a reply of 3 MB", "status 200, many small objects", "a line without end", "text without end",
-        "status 500, 600 MB", "models: 600 MB",
-    ]  # fmt: skip
-    found = await suffered(names, 8)
-    assert not [f for f in found if f["peak_mb"] > MOST_MB or len(f["errors"]) != 8], found
-
-
 # -- the limits themselves
 async def test_a_reply_that_trickles_in_ends_at_its_limit() -> None:
     async with model_server(trickles(b": x\n", 0.01)) as server, model(server.url, reply_s=0.3) as made:

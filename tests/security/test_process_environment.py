@@ -1,5 +1,6 @@
 """What each process of a real stack knows: its environment as the system has it, and its memory."""
 
+import json
 import os
 import re
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 from parley.stack.lease import Lease, Running, Stack, read_running
 from parley.stack.rows import AgentRow, rows_of
-from tests.parley.support import ROOT, until
+from tests.parley.support import ROOT, Front, until
 
 pytestmark = [
     pytest.mark.slow,
@@ -105,6 +106,21 @@ def again(state: Path, was: int) -> Any:
     running = read_running(state)
     service = running and running.services.get("panelist_2-1")
     return service if service and service.pid != was and service.ready else None
+
+
+def test_nothing_that_a_stack_in_the_foreground_writes_holds_a_secret(tmp_path: Path) -> None:
+    seats = {row.queue: {"spec": row.spec, "copies": row.copies} for row in rows(tmp_path)}
+    (tmp_path / "panel.yaml").write_text(json.dumps({"seats": seats}))
+    front = Front(tmp_path, env={name: v for name, v in variables().items() if not name.startswith("PARLEY__")})
+    up = front.start("up", "--json", "--panel-file", "panel.yaml")
+    try:
+        until(lambda: (found := read_running(front.state)) and found.ready, "it is not up", 30)
+    finally:
+        up.terminate()
+        said = "".join(up.communicate(timeout=30))
+    files = {str(path): path.read_bytes() for path in front.state.rglob("*") if path.is_file()}
+    assert said and any(name.endswith("panelist_1-1.jsonl") for name in files)
+    assert not [name for name, data in {**files, "the terminal": said.encode()}.items() if secrets_in(data)]
 
 
 @pytest.mark.serial

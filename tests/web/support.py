@@ -10,11 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import httpx2 as httpx
-import msgspec
 import uvicorn
 
-from parley.agents.context import Shown
-from parley.agents.model.base import Completion, Emit
 from parley.bus.accounts import Credentials
 from parley.observability.metrics import Metrics
 from parley.serving.serving import UVICORN
@@ -26,7 +23,6 @@ from parley.web.offered_models import Offers
 from parley.web.page.seats import seats_in
 from parley.web.principals import Principals, new_token
 from tests.support.engine import Engine
-from tests.support.model import StubModel
 
 USERS = ("owner", "alice", "bob", "auditor")
 
@@ -196,15 +192,3 @@ def posts(events: list[Event]) -> list[tuple[str, int]]:
 def told(events: list[Event], field: str) -> Any:
     """A field of the session's view, as it was told last."""
     return [e.data[field] for e in events if e.name == "view" and field in e.data][-1]
-
-
-class Hostile(StubModel):
-    """Says what would break a page that takes texts for markup."""
-
-    TEXT = '<script>alert(1)</script> & "q" \\u0000 \x1b[31m \u202e </pre>\n\ndata: {}\n\nevent: end\r\nid: 9'
-
-    async def reply(self, shown: Shown, emit: Emit) -> Completion:
-        found = await super().reply(shown, emit)
-        if hasattr(found.body, "reasoning") and shown.kind in ("answer", "revise"):
-            return msgspec.structs.replace(found, body=msgspec.structs.replace(found.body, reasoning=self.TEXT))
-        return found

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from parley.web.principals import Principals, new_token
 from tests.support.engine import QUEUES, Engine, engine
-from tests.web.support import Browser, Hostile, Web, folder_of
+from tests.web.support import Browser, Web, folder_of
 
 HUMAN = "panelist_1_human"
 BODY_S = 1.0
@@ -161,7 +161,7 @@ class _Kept(logging.Handler):
 
 
 @asynccontextmanager
-async def target(folder: Path, *, hostile: bool = False, streams: int = 256) -> AsyncIterator[Target]:
+async def target(folder: Path, *, streams: int = 256) -> AsyncIterator[Target]:
     """One, with a finished and an open session of alice: it waits for
     a person on its first seat, which she and bob may take."""
     async with engine(folder / "bus", queues={**QUEUES, HUMAN: "panelist"}, viewers={"viewer": ("*",)}) as bus:
@@ -178,8 +178,7 @@ async def target(folder: Path, *, hostile: bool = False, streams: int = 256) -> 
         (root / "up").symlink_to("..")
         await bus.moderator()
         for queue in QUEUES:
-            model = Hostile({"latency_s": 0.02}) if hostile else None
-            await bus.worker(queue, {"latency_s": 0.02}, model=model)
+            await bus.worker(queue, {"latency_s": 0.02})
         async with Web(bus.server.url, keys, streams=streams, body_s=BODY_S, roots=(root,), head_s=HEAD_S) as web:
             found = Target(web, bus, keys, tokens)
             kept = _Kept(found.logged)

@@ -83,10 +83,6 @@ def evidence(name: str, filename: str, content: str = "x") -> Attack:
 SITES = [
     alice("DNS rebinding: a host that begins so", "GET /api/me", ("Host", "127.0.0.1.evil.test"), holds=(421,)),
     alice("a second host", "GET /api/me", ("Host", "127.0.0.1:{port}"), ("host", "evil.test"), holds=(400, 421)),
-    alice(
-        "a second host, before it", "GET /api/me", ("host", "evil.test"), ("Host", "127.0.0.1:{port}"), holds=(400, 421)
-    ),
-    alice("a host behind userinfo", "GET /api/me", ("Host", "127.0.0.1@evil.test"), holds=(400, 421)),
     Attack("cross-origin write", "alice", "POST /api/sessions", (403,), (EVIL, JSON), START + "}"),
     alice("an origin that is no address", "GET /api/me", ("Origin", "http://["), holds=(403,)),
     Attack("a preflight", "", "OPTIONS /api/sessions", (401, 403, 405), (("Access-Control-Request-Method", "POST"),)),
@@ -97,28 +93,18 @@ SITES = [
 
 WHO = [
     stranger("a token in the address", "GET /api/me?token={alice}&access_token={alice}"),
-    stranger("half of a token", "GET /api/me", ("Authorization", "Bearer {half}")),
     stranger("the digest of a token in its place", "GET /api/me", ("Authorization", "Bearer {digest}")),
     stranger("a token that is no text", "GET /api/me", ("Authorization", "Bearer \xff\xfe")),
-    stranger("an empty token", "GET /api/me", ("Authorization", "Bearer ")),
-    stranger(
-        "two tokens, the second one good",
-        "GET /api/me",
-        ("Authorization", "Bearer x"),
-        ("authorization", "Bearer {alice}"),
-    ),
     stranger("a cookie of backslashes", "GET /api/me", ("Cookie", 'parley="' + "\\" * 60_000 + '"')),
     stranger("a forged cookie", "GET /api/me", ("Cookie", "parley=616c696365.9999999999." + "0" * 64)),
     stranger("a cookie whose signature is no ASCII", "GET /api/me", ("Cookie", 'parley="616c696365.9999999999.\xe9"')),
     stranger("a cookie whose end is a huge number", "GET /api/me", ("Cookie", f"parley=616c696365.{HUGE}.0")),
     alice("another method in a header", "GET /logout", ("X-HTTP-Method-Override", "POST"), holds=(405,)),
-    stranger("a path of two slashes", "GET //api/sessions", holds=(401, 404)),
     stranger("an open path with a parameter", "GET /login;/../api/sessions", holds=(401, 404)),
     alice("an address of another host as the path", "GET http://evil.test/api/me", holds=GONE),
     stranger("redirected to another site", "GET /login?code=guess&next=//evil.test"),
     stranger("metrics on the public port", "GET /metrics", holds=(401, 404)),
     alice("metrics, with a token", "GET /metrics", holds=(404,)),
-    stranger("an open path with more behind it", "GET /healthz/../api/sessions", holds=(401, 404)),
     stranger("the static prefix before a route", "GET /static/../api/sessions", holds=(404,)),
 ]
 
@@ -132,21 +118,17 @@ IDS = {
     "a line break": "a%0d%0aPUB%20x%200",
 }
 PATHS = [
-    stranger("out of /static by dots", "GET /static/../../web/app.py", holds=(404,)),
     stranger("out of /static by escaped dots", "GET /static/%2e%2e/app.py", holds=(404,)),
     stranger("out of /static by escaped slashes", "GET /static/..%2f..%2fpyproject.toml", holds=(404,)),
-    stranger("out of /static to the root", "GET /static//etc/passwd", holds=(404,)),
     stranger("a NUL in a file's name", "GET /static/index.html%00.js", holds=GONE),
     stranger("a file's name that is too long", "GET /static/" + "a" * 5_000, holds=(404, 414)),
     alice("an export by path", "GET /api/sessions/{sid}/export/..%2f..%2fetc%2fpasswd", holds=GONE),
-    alice("a form of export that is a file", "GET /api/sessions/{sid}/export/%2e%2e", holds=GONE),
     *(
         alice(f"a session's id that is {what}{route and ', streamed'}", f"GET /api/sessions/{id}{route}", holds=GONE)
         for what, id in IDS.items()
         for route in ("", "/events")
     ),
     alice("the head of a stream", "HEAD /api/sessions/{open}/events", holds=(200,)),
-    alice("the head of a stream of several", "HEAD /api/events?session={open}", holds=(200,)),
     alice("wildcards in a stream of several", "GET /api/events?session=*,%3E"),
     *(
         Attack(
@@ -157,7 +139,6 @@ PATHS = [
     asked("an earlier session that is >", '"continues":">"'),
     sent("an earlier session that is *", "/v1/chat/completions", CHAT + f'[{MESSAGE}],"parley":{{"continues":"*"}}}}'),
     alice("Last-Event-ID: garbage", "GET /api/sessions/{sid}/events", ("Last-Event-ID", "\xff;;=,:")),
-    alice("Last-Event-ID: a huge number", "GET /api/sessions/{sid}/events", ("Last-Event-ID", f"public:{HUGE}")),
     alice("Last-Event-ID: 9,000 characters", "GET /api/sessions/{sid}/events", ("Last-Event-ID", "a:1," * 2_250)),
     alice("a page of the list from a huge number", f"GET /api/sessions?before={HUGE}"),
     alice("a limit of another alphabet", "GET /api/sessions?limit=%D9%A3"),
@@ -169,23 +150,15 @@ BODIES = [
     Attack("a body that is oversize", "alice", "POST /api/estimate", (413,), (JSON,), " " * 400_001),
     Attack("a form without a token", "", "POST /login", (413,), (URLENCODED,), "token=" + "x" * (BODY + 1)),
     sent("JSON 20,000 deep", "/api/sessions", DEEP),
-    sent("JSON 20,000 deep to the OpenAI door", "/v1/chat/completions", DEEP),
     Attack("JSON 20,000 deep to MCP", "alice", "POST /mcp", (400, 406), (JSON, MCP), DEEP),
     asked("JSON with 30,000 fields", MANY_NAMES),
-    asked("settings with 30,000 names", f'"settings":{{{MANY_NAMES}}}'),
     asked("a field twice, the second of another kind", '"question":1'),
     asked("a seed of 5,000 digits", f'"seed":{HUGE}'),
     asked("a budget of 1e300 tokens", '"budget":{"tokens":1e300}'),
     asked("a turn of 1e400 seconds", '"turn_timeout_s":1e400'),
-    asked("a panel of 10^30", f'"panel":{10**30}'),
     asked("a limit of rounds above 64 bits", f'"settings":{{"round_limit":{10**30}}}'),
     sent("bytes that are no UTF-8", "/api/sessions", '{"question":"\xff"}'),
     sent("half of a surrogate pair", "/api/sessions", '{"question":"\\ud800","protocol":"consensus"}'),
-    sent(
-        "a budget of texts to the OpenAI door",
-        "/v1/chat/completions",
-        CHAT + f'[{MESSAGE}],"parley":{{"budget":{{"tokens":"1e9"}}}}}}',
-    ),
     sent("40,000 messages at once", "/v1/chat/completions", CHAT + "[" + ",".join([MESSAGE] * 40_000) + "]}"),
     sent(
         "a message of 40,000 parts",
@@ -196,9 +169,7 @@ BODIES = [
     Attack("a body that says it is packed", "alice", "POST /api/sessions", (400,), (JSON, PACKED), "\x1f\x8b\x08\x00"),
     Attack("a form without a boundary", "alice", "POST /api/sessions", (400,), (NO_BOUNDARY,), "x"),
     form("a form of 500 parts", part("request", START + "}") + "".join(part(f"f{n}", "") for n in range(500))),
-    form("a form whose part has no name", "--x\r\nA: b\r\n\r\nc\r\n"),
     evidence("evidence named with a path", "../../etc/cron.d/x.md"),
-    evidence("evidence named from the root", "/etc/passwd.md"),
     evidence("evidence named with backslashes", "..\\\\..\\\\x.md"),
     evidence("evidence with a name of 8,000 bytes", "/".join(["a" * 250] * 32) + ".md"),
     evidence("evidence whose path is longer than a path may be", "/".join(["a" * 240] * 17) + ".md"),
@@ -226,7 +197,6 @@ TOLD_BACK = [
 NAMES_A_FILE = '"parley":{"settings":{"format":"/etc/passwd"}}}'
 FILES = [
     sent("a setting that names a file, web", "/api/sessions", COMPETES % "format"),
-    sent("a setting that names a file, web, a persona", "/api/sessions", COMPETES % "personalities"),
     sent("a setting that names a file, estimate", "/api/estimate", COMPETES % "format"),
     sent(
         "a setting that names a file, OpenAI",

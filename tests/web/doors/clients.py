@@ -227,21 +227,6 @@ async def by_nats(served: Served, **headers: str) -> AsyncIterator[Conversation]
 
 
 # -- OpenAI
-class _Chat:
-    def __init__(self, http: httpx.AsyncClient) -> None:
-        self._http = http
-
-    async def ask(self, text: str, protocol: str, files: Mapping[str, str], answer: str, **more: Any) -> Told:
-        said = [{"role": "system", "content": "\n".join(files.values())}, {"role": "user", "content": text}]
-        found = await self._http.post("/v1/chat/completions", json={"model": f"parley/{protocol}", "messages": said})
-        return Told(found.headers["x-parley-session"], [], [], found.json()["choices"][0]["message"]["content"])
-
-
-@asynccontextmanager
-async def by_v1(served: Served, **headers: str) -> AsyncIterator[Conversation]:
-    known = {"Authorization": f"Bearer {served.token}", **headers}
-    async with httpx.AsyncClient(base_url=served.url, headers=known, timeout=60) as http:
-        yield _Chat(http)
 
 
 DOORS: dict[str, Any] = {"A2A": a2a, "NATS": by_nats, "ACP": acp_agent}

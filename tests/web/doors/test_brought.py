@@ -1,18 +1,12 @@
 """A door that an installed package brings: behind the guard, opened by name alone, and told where it is broken."""
 
 import json
-import re
 import subprocess
-import sys
 from pathlib import Path
 
 import httpx2 as httpx
 import pytest
 
-from parley.agents.model.base import ModelMisconfigured
-from parley.agents.models import make_model
-from parley.client.errors import BadInput
-from parley.web.doors import DoorOptions, doors
 from tests.extending.environment import BARE, installed
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
@@ -106,18 +100,3 @@ def test_a_door_that_cannot_be_opened_says_why(
 ) -> None:
     out, err = serve(python, tmp_path, *arguments).communicate(timeout=60)
     assert says in out + err
-
-
-@pytest.mark.parametrize("name", ["a2a", "nats-agents"])
-def test_a_door_whose_extra_is_not_installed_says_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = {"a2a": "a2a", "nats-agents": "synadia_ai"}[name]
-    for there in [there for there in sys.modules if there.split(".")[0] == module]:
-        monkeypatch.delitem(sys.modules, there)
-    for ours in (f"parley.web.{name.replace('-', '_')}", f"parley.agents.remote.{name.replace('-', '_')}"):
-        monkeypatch.delitem(sys.modules, ours, raising=False)
-    monkeypatch.setitem(sys.modules, module, None)
-    wanted = re.escape(f"{module} is not installed: pip install 'parley[{name}]'").replace(module, rf"{module}\S*", 1)
-    with pytest.raises(BadInput, match=wanted):
-        doors(DoorOptions(opened={name: {}}))
-    with pytest.raises(ModelMisconfigured, match=wanted):
-        make_model(f"parley.agents.remote.{name.replace('-', '_')}:make", {})

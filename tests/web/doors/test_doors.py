@@ -22,7 +22,7 @@ from tests.engine.test_traces import Found
 from tests.observability.receiver import Receiver
 from tests.parley.support import ANSWER, QUESTION, TEXTS
 from tests.support.gateway import Served, serving
-from tests.web.doors.clients import DOORS, Told, Zed, a2a_client, a2a_said, a2a_told, acp_opened, by_v1
+from tests.web.doors.clients import DOORS, Told, Zed, a2a_client, a2a_said, a2a_told, acp_opened
 from tests.web.doors.support import ASKS, NATS, TASK, somebodys_nats
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
@@ -83,7 +83,7 @@ async def test_the_callers_trace_goes_on(tmp_path: Path) -> None:
         env = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url, NATS: url}
         named_doors = ("--door", "a2a", "--door", "nats-agents", "--set", f"doors.nats-agents.url={url}")
         with serving(tmp_path, *named_doors, env=env) as served:
-            for n, door in enumerate((*DOORS.values(), by_v1), 1):
+            for n, door in enumerate(DOORS.values(), 1):
                 trace = f"{n:032x}"
                 async with door(served, traceparent=f"00-{trace}-b7ad6b7169203331-01") as conversation:
                     await conversation.ask(QUESTION, "consensus", TEXTS, "")

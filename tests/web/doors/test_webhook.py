@@ -84,17 +84,3 @@ def test_a_sender_that_dies_tells_what_it_had_not_and_repeats_by_the_same_id(tmp
             until(lambda: len(receiver.heard) > 3, "the third is not told", 40)
         assert [told["session"] for told in receiver.heard[3:]] == [last], "what was heard is not told again"
     front.assert_nothing_left()
-
-
-@pytest.mark.parametrize(("given", "secret", "says"), [
-    ({"url": "ftp://x"}, SECRET, "doors.webhook.url"),
-    ({"url": "http://x"}, "", "PARLEY_WEBHOOK_SECRET"),
-    ({"url": "http://x"}, "whsec_c2hvcnQ=", "PARLEY_WEBHOOK_SECRET"),
-])  # fmt: skip
-def test_without_an_address_or_a_secret_nothing_is_sent(
-    given: dict[str, str], secret: str, says: str, tmp_path: Path
-) -> None:
-    front = Front(tmp_path, env={"PARLEY_WEBHOOK_SECRET": secret})
-    sets = [word for k, v in given.items() for word in ("--set", f"doors.webhook.{k}={v}")]
-    code, _, err = front.run("serve", *sets)
-    assert code == 2 and says in err

@@ -5,7 +5,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -16,7 +15,7 @@ from mcp.client import Client
 from mcp.types import CallToolResult, ElicitRequestFormParams, ElicitResult
 
 from parley.client.rendering.explain import CLOSED_LOG
-from tests.parley.support import ANSWER, MARK, Front, until
+from tests.parley.support import ANSWER, Front, until
 from tests.support import npm
 from tests.support.expert_model import expert_model
 from tests.support.gateway import Served, mcp_client, over_http, panel, serving
@@ -206,21 +205,11 @@ async def test_an_open_question_is_shown_to_who_cannot_be_asked(way: Way) -> Non
         await client.call_tool("stop_debate", {"session": sid})
 
 
-async def test_a_task_is_routed_without_a_session(way: Way) -> None:
-    async with way.client() as client:
-        found = _good(await client.call_tool("route", {"task": "add JWT authentication"}))
-    assert found["lead"]["expert"] == "security-architect" and found["confidence"] > 0.5
-
-
 ARGUMENTS: list[tuple[str, dict[str, Any], str]] = [
     ("ask", {}, "question: it is missing"),
     ("ask", {"question": "x" * 20_001}, "question: it has 20,001 characters, allowed is at most 20,000"),
-    ("ask", {"question": 5}, "question: got 5, allowed is text"),
     ("ask", {"question": "x", "sede": 1}, "sede: ask takes no such option; did you mean seed? It takes question, "),
-    ("ask", {"question": "x", "settings": [1]}, "settings: allowed is a mapping"),
     ("ask", {"question": "x", "seed": "one"}, "seed: got 'one', allowed is a whole number"),
-    ("iterative_debate", {"question": "x", "maxIterations": 2.5}, "maxIterations: got 2.5, allowed is a whole number"),
-    ("get_debate", {"session": "x", "since": -1}, "since: got -1, allowed is at least 0"),
     ("replay_what_if", {"session": "x", "settings": {}}, "settings: it has 0 entries, allowed is at least 1"),
     ("route", {"task": "x", "files": [1]}, "files.0: got 1, allowed is text"),
 ]  # fmt: skip
@@ -256,13 +245,6 @@ async def test_what_is_wrong_with_arguments_is_one_plain_sentence(site: Site) ->
                 given,
                 text,
             )
-
-
-async def test_a_program_may_leave_an_option_empty(site: Site) -> None:
-    empty = dict.fromkeys(("protocol", "settings", "budget", "context", "continues", "seed"))
-    failed, said = await _called(site, site.alice, "start_debate", question="Tea or coffee?", projectPath="", **empty)
-    assert not failed and said["protocol"] == "consensus"
-    await site.alice.watched(said["session"])
 
 
 _INITIALIZE = {
@@ -310,26 +292,20 @@ def test_it_starts_a_stack_with_the_first_call_and_says_nothing_but_the_protocol
 INSPECTOR = ("@modelcontextprotocol/inspector", "2.12.0")
 
 
-def _inspect(served: Served, transport: str, *arguments: str) -> tuple[int, str, str]:
+def _inspect(served: Served, *arguments: str) -> tuple[int, str, str]:
     script = npm.package(*INSPECTOR) / "node_modules" / ".bin" / "mcp-inspector"
-    if transport == "http":
-        target = [f"{served.url}/mcp", "--transport", "http", "--header", f"Authorization: Bearer {served.token}"]
-    else:
-        given = {**served.front.environment, "PARLEY__PROTOCOL": "consensus"}
-        kept = ("PARLEY_STATE", "PARLEY__PROTOCOL", "PYTHONPATH", MARK)  # the inspector hands on what is named alone
-        target = [sys.executable, "-m", "parley", "mcp", *(x for k in kept for x in ("-e", f"{k}={given[k]}"))]
+    target = [f"{served.url}/mcp", "--transport", "http", "--header", f"Authorization: Bearer {served.token}"]
     return npm.run(
         npm.node(), str(script), "--cli", *target, *arguments, env=served.front.environment, cwd=served.front.folder
     )
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("transport", ["http", "stdio"])
-def test_the_inspector_finds_no_fault_with_the_schemas_and_reads_the_prompts(served: Served, transport: str) -> None:
-    code, out, err = _inspect(served, transport, "--method", "tools/list", "--strict")
+def test_the_inspector_finds_no_fault_with_the_schemas_and_reads_the_prompts(served: Served) -> None:
+    code, out, err = _inspect(served, "--method", "tools/list", "--strict")
     assert code == 0, err
     schemas = {tool["name"]: tool["inputSchema"] for tool in json.loads(out)["tools"]}
     assert len(schemas) == 8 and not schemas["ask"]["additionalProperties"]
-    code, out, err = _inspect(served, transport, "--method", "prompts/list")
+    code, out, err = _inspect(served, "--method", "prompts/list")
     assert code == 0, err
     assert "consensus" in {prompt["name"] for prompt in json.loads(out)["prompts"]}

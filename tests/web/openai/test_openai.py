@@ -112,21 +112,3 @@ def test_a_chat_goes_on_from_its_session_by_what_the_client_sends_back(served: S
     opened = json.loads(served.front.run("sessions", "export", own["session"])[1].splitlines()[1])["event"]
     names = [document["name"] for document in opened["documents"]]
     assert f"previous/{own['continues']}.md" in names and "conversation.md" not in names
-
-
-REFUSED: list[tuple[dict[str, Any], str, str]] = [
-    ({"n": 2}, "n", "unsupported_parameter"),
-    ({"messages": [{"role": "critic", "content": "x"}]}, "messages[0]", "invalid_value"),
-    ({"extra_body": {"parley": {"settings": {"round_limit": 99}}}}, "parley.settings.round_limit", "invalid_value"),
-    ({"extra_body": {"parley": {"continues": "gone"}}}, "parley.continues", "session_not_found"),
-]
-
-
-@pytest.mark.parametrize(("given", "param", "code"), REFUSED, ids=[param for _, param, _ in REFUSED])
-def test_what_cannot_be_answered_is_refused_by_its_name(
-    client: OpenAI, given: dict[str, Any], param: str, code: str
-) -> None:
-    with pytest.raises(openai.BadRequestError) as failed:
-        client.chat.completions.create(**{"model": "parley/consensus", "messages": _messages("Tea?"), **given})
-    assert (failed.value.param, failed.value.code) == (param, code)
-    assert failed.value.body["type"] == "invalid_request_error"  # type: ignore[index]

@@ -25,12 +25,9 @@ HOST = "parley.test"
 PAGE = Path(__file__).parents[3] / "docs" / "openai.md"
 JOBS = [
     "### Task:\nGenerate a concise, 3-5 word title with an emoji summarizing the chat history.\n### Guidelines:",
-    "### Task:\n\nGenerate a concise, 3-5 word title summarizing the chat history.",
     "### Task:\nGenerate 1-3 broad tags categorizing the main themes of the chat history, along with 1-3 more specific",
-    "### Task:\nSuggest 3-5 relevant follow-up questions or prompts that the user might naturally ask next",
     "### Task:\nAnalyze the chat history to determine the necessity of generating search queries, in the",
     "### Task:\nYou are an autocompletion system. Continue the text in `<text>` based on the **completion type**",
-    "### Task:\nGenerate a detailed prompt for am image generation task based on the given language and context.",
     "Your task is to reflect the speaker's likely facial expression through a fitting emoji.",
     "Provide a concise, 5-word-or-less title for the conversation, using title case conventions. Only return the title",
     "Analyze this conversation and provide:\n1. The detected language of the conversation\n2. A concise title in the",
@@ -38,7 +35,6 @@ JOBS = [
     "You are a title generator. You output ONLY a thread title. Nothing else.\n\n<task>\nGenerate a brief title that",
 ]
 PEOPLE = [
-    "Can you generate a concise title for my essay?",
     "You are a title generator. How would you improve your output?",
     "Provide a title for the conversation that I had with my boss.",
     "What does '### Task:\nGenerate a concise title' mean in a prompt?",

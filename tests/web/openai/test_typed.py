@@ -122,7 +122,6 @@ COMPARED: dict[str, Any] = {
     "agreements": ["It opened in the 19th century."], "key_disagreements": ["Whether trial runs count."],
     "comment": "What counts as opening.", "approach": 20, "priority": 20,
 }  # fmt: skip
-FUSED = ("analysis", "responses", "failed_models")
 PANEL = """protocol: consensus
 seats:
   early: {{base_url: "{0}", key_variable: NO_KEY, model: knows, role: panelist}}
@@ -199,16 +198,3 @@ def test_a_panel_tells_where_its_members_agree_contradict_each_other_and_fail(pa
     assert "HTTP 500" in failed["error"] and failed == {**gone, "rounds": [1], "error": failed["error"]}
     assert not own["agreed"] and own["stop"]["certificate"]["missing"] == ["gone"]
     assert own["usage"]["by_seat"]["early"]["input_tokens"] > 0 and own["usage"]["unpriced"]
-
-
-@pytest.mark.slow
-def test_a_panel_of_which_nobody_fails_says_so_and_who_has_no_answer_has_an_empty_one(panel: OpenAI) -> None:
-    messages: list[Any] = [{"role": "system", "content": OPENED}, {"role": "user", "content": QUESTION}]
-    found = panel.chat.completions.create(model="parley/consensus", messages=messages).model_extra
-    own: dict[str, Any] = (found or {})["parley"]
-    assert own["failed_models"] == own["analysis"]["contradictions"] == []
-    assert [r["content"] for r in own["responses"]] == [""] * 3 and own["analysis"]["agreements"] == []
-    spots = own["analysis"]["blind_spots"]
-    assert len(spots) == len(set(spots)) and any("No language model" in text for text in spots), spots
-    single = panel.chat.completions.create(model="parley/single", messages=messages).model_extra
-    assert not {*FUSED} & {*(single or {})["parley"]}, "no panel sits there"

@@ -7,42 +7,17 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
-from parley.agents.specs import load
 from parley.bus.accounts import LIMITS
-from parley.client.api import Parley
-from parley.client.client import Client
 from parley.coordinator.commands import SayOn, Wish
 from parley.schemas.session import DecideItem
 from parley.schemas.wire import encode, raw
 from tests.coordinator import floor_play
 from tests.engine import floor
-from tests.old_logs.record import Player, asked
 from tests.support.engine import engine
 from tests.web.page.site import PHONE, needed, signed_in
 from tests.web.support import Web, folder_of
 
 pytestmark = needed
-
-
-async def test_a_post_that_was_refused_says_why(tmp_path: Path) -> None:
-    specs = {queue: load(queue) for queue in ("debater_1", "debater_2", "judge", "analyst", "helper")}
-    async with engine(tmp_path / "bus", queues={queue: spec.roles[0] for queue, spec in specs.items()}) as bus:
-        tokens = folder_of(bus, tmp_path / "keys")
-        await bus.moderator()
-        for queue, spec in specs.items():
-            await bus.worker(queue, spec=spec, model=Player())
-        session = await Parley(Client(bus.owner, "owner")).start(protocol="maci", seed=7, **asked("maci"))
-        await session.result()
-        async with Web(bus.server.url, tmp_path / "keys") as web, signed_in(web.url, tokens["owner"]) as page:
-            async with web.client(tokens["owner"]) as owner:
-                rounds = (await owner.get(f"/api/sessions/{session.sid}"))["rounds"]
-            refused = {post["n"]: post["refused"] for r in rounds for post in r["posts"] if post["refused"]}
-            assert refused
-            await expect(page.get_by_role("heading", name="Sessions")).to_be_visible()
-            await page.goto(f"{web.url}/s/{session.sid}")
-            for n, why in refused.items():
-                await expect(page.locator(f"#p{n} .chip", has_text="refused")).to_be_visible()
-                await expect(page.locator(f"#p{n} .why", has_text="Refused: ")).to_have_text(f"Refused: {why}")
 
 
 AT_ONCE = 100

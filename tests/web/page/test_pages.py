@@ -22,6 +22,8 @@ class Sessions(NamedTuple):
     gateway: Gateway
     consensus: dict[str, Any]
     maci: dict[str, Any]
+    others: tuple[str, ...]
+    """A competition, and a task one of whose reviewers gives no reply."""
 
     @property
     def panel(self) -> str:
@@ -36,7 +38,9 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sessions]:
         site(tmp_path_factory.mktemp("pages"), protocol="", env={**env, REVIEWER_MODEL: REFUSES}) as gateway,
     ):
         consensus = gateway.ask(QUESTION, ROLLOUT / "evidence", protocol="consensus", seed=7)
-        yield Sessions(gateway, gateway.ended(consensus), gateway.ended(gateway.demo("diagnosis")))
+        others = gateway.demo("competition"), gateway.ask(TASK, protocol="madp")
+        assert {gateway.ended(sid)["status"] for sid in others} == {"finished"}
+        yield Sessions(gateway, gateway.ended(consensus), gateway.ended(gateway.demo("diagnosis")), others)
 
 
 @pytest.fixture
@@ -61,24 +65,17 @@ def test_the_list_shows_answers_and_is_searched_and_narrowed(somebody: Visitor, 
     result = there.consensus["result"]
     expect(mine.locator(".holds")).to_have_text(result["text"])
     expect(mine.locator(".sure")).to_have_text(result["confidence"])
-    page.get_by_label("Search").fill("hourly")
-    expect(rows).to_have_count(1)
-    expect(page).to_have_url(re.compile("q=hourly"))
     page.get_by_label("Search").fill("doubts measured")  # words of posts alone
     expect(rows).to_have_count(1)
     expect(rows).to_have_attribute("data-session", there.maci["session"])
+    expect(page).to_have_url(re.compile("q=doubts"))
     page.get_by_label("Search").fill("")
+    page.get_by_label("Protocol").select_option("consensus")
+    expect(mine).to_be_visible()
     page.get_by_label("Confidence").select_option("0.7")
     expect(mine).to_have_count(0)
-    expect(page.locator(f"[data-session='{there.maci['session']}']")).to_be_visible()
-    page.get_by_label("Confidence").select_option("")
-    page.get_by_label("Ended").select_option("agreed")
-    expect(mine).to_be_visible()
-    page.get_by_label("Protocol").select_option("consensus")
-    expect(rows.filter(has_text="hourly")).to_have_count(0)
     page.reload()
-    expect(page.get_by_label("Ended")).to_have_value("agreed")
-    page.get_by_label("Ended").select_option("failed")
+    expect(page.get_by_label("Confidence")).to_have_value("0.7")
     expect(page.get_by_text("No session is like that")).to_be_visible()
 
 
@@ -88,8 +85,6 @@ def test_two_sessions_are_chosen_and_stand_side_by_side(somebody: Visitor, there
         page.locator(f"[data-session='{session['session']}']").get_by_role("checkbox").check()
     page.get_by_role("link", name="Compare").click()
     expect(page.locator(".answer")).to_have_count(2)
-    for session in (there.consensus, there.maci):
-        expect(page.locator(".answer").filter(has_text=session["result"]["text"])).to_be_visible()
     expect(page.get_by_role("row", name="Protocol")).to_contain_text("maci")
     ids = page.locator("[id]").evaluate_all("nodes => nodes.map(n => n.id)")
     assert len(ids) == len(set(ids)), "two sessions on one page share no anchor"
@@ -230,54 +225,10 @@ def test_why_it_stopped_has_each_figure_and_the_card_the_certificate(somebody: V
     page.get_by_text(certificate["title"]).click()
     for row in certificate["lines"]:
         expect(page.locator(".figures").get_by_text(row, exact=True)).to_be_visible()
-    chart = page.locator("#signals .chart").first
-    expect(chart.locator("canvas")).to_be_visible()
-    expect(chart).to_have_attribute("aria-label", re.compile("threshold"))
+    expect(page.locator("#signals .chart canvas").first).to_be_visible()
     change = there.consensus["changes"][0]
     chip = page.locator(f"#p{change['post']}").locator(".chip", has_text="changed")
     expect(chip).to_contain_text(change["by"])
-
-
-def test_beliefs_stand_by_round_and_a_blind_one_is_said(somebody: Visitor, there: Sessions) -> None:
-    page = somebody.open(f"/s/{there.maci['session']}")
-    expect(page.locator("h2.round").first).to_contain_text("blind, nobody saw another answer")
-    beliefs = page.get_by_role("region", name="Beliefs by round", exact=True)
-    held = [p for r in there.maci["rounds"] for p in r["posts"] if p["shares"] and p["seat"] == "debater_2"]
-    name = there.maci["result"]["text"]
-    cell = beliefs.get_by_role("row", name=name).get_by_role("cell").last
-    shares = [next((s["p"] for s in p["shares"] if s["name"] == name), 0) for p in held]
-    expect(cell).to_contain_text(f"{shares[-1]:.2f}".rstrip("0"))
-    expect(cell.locator("rect")).to_have_count(len({p["round"] for p in held}))
-
-
-def test_two_sides_stand_apart_with_marks_below_each_speech_and_the_lead(somebody: Visitor, there: Sessions) -> None:
-    page = somebody.open(f"/s/{there.gateway.demo('competition')}")
-    board = page.get_by_role("region", name="Scoreboard")
-    expect(board).to_be_visible()
-    one, two = (float(text) for text in board.locator(".match b").all_inner_texts())
-    expect(board).to_contain_text(f"by {abs(one - two):.2f}".rstrip("0").rstrip("."))
-    left = []
-    for side in ("one", "two"):
-        speech = page.locator(f".post.{side}").first
-        expect(speech.locator(".verdict")).to_contain_text(re.compile(r"scores \d"))
-        box = speech.bounding_box()
-        assert box is not None
-        left.append(box["x"])
-    assert left[0] < left[1]
-
-
-def test_a_task_shows_claims_who_leads_and_a_reviewer_that_gave_no_reply(somebody: Visitor, there: Sessions) -> None:
-    sid = there.gateway.ask(TASK, protocol="madp")
-    there.gateway.ended(sid)
-    page = somebody.open(f"/s/{sid}")
-    claims = page.locator("#argument .note").filter(has=page.get_by_text("claims", exact=True))
-    expect(claims.locator(".parts li").filter(has_text="Security Architect")).to_contain_text("claims it")
-    leads = page.locator("#argument .note").filter(has_text="Security Architect leads")
-    expect(leads.locator(".parts li").first).to_contain_text("Security Architect")
-    expect(page.locator(".post").filter(has_text="a plan: nothing was done")).to_be_visible()
-    reviewer = page.locator(".seat").filter(has_text="QA Engineer")
-    expect(reviewer).to_contain_text("gave no reply")
-    expect(reviewer).to_contain_text("it answers nobody")
 
 
 # -- people and agents
@@ -300,13 +251,10 @@ def test_a_question_is_answered_in_the_inbox(somebody: Visitor, there: Sessions)
 
 def test_agents_shows_workers_experts_and_models_as_doctor_sees_them(somebody: Visitor, there: Sessions) -> None:
     page = somebody.open("/agents")
-    expect(page.get_by_text("As parley doctor sees them")).to_be_visible()
     expect(page.get_by_role("row", name="extractive").first).to_contain_text("✓ ok")
     row = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="panelist_1", exact=True))
     expect(row.get_by_role("cell").last).to_have_text("0")
-    expect(page.get_by_role("columnheader", name="Waiting turns")).to_have_count(2)
     expert = page.get_by_role("row").filter(has=page.get_by_role("rowheader", name="Security Architect"))
-    expect(expert).to_contain_text("✓ ok")
     expect(expert).to_contain_text("I decide who may do what")
 
 
@@ -330,6 +278,7 @@ def test_names_roles_and_contrast_hold_and_every_page_fits(
         for path in (
             "/", "/?q=nothing-like-it", "/new", "/inbox", "/agents", there.panel, f"{there.panel}/documents/0",
             f"/s/{maci}", f"/compare?a={there.consensus['session']}&b={maci}", "/s/nosuchsession",
+            *(f"/s/{sid}" for sid in there.others),
         ):  # fmt: skip
             page = one.open(path)
             expect(page.locator("main h1")).to_be_visible()
