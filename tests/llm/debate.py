@@ -5,15 +5,10 @@ stands in its messages: whose turn it is in the system's, of what kind in the us
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
-from parley.schemas import log
-from parley.schemas.wire import decode
 from tests.llm.aimock import Aimock
-from tests.parley.support import Front
 
 QUESTION = "Which paper should the office order?"
 REWORDED = "Which size of paper should this office order?"
@@ -82,61 +77,9 @@ def variables(url: str, **more: str) -> dict[str, str]:
     return {"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "any", "LLM_BASE_URL": url, **seats, **prices, **more}
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn as its session's log has it."""
-
-    seat: str
-    kind: str
-    asked_ns: int
-    ended_ns: int
-    """Its reply was taken, or nothing was waited for any more; Unix time."""
-
-
-def turns(entries: Sequence[log.Entry]) -> list[Asked]:
-    """Every turn of a closed session."""
-    asked = {
-        f"{e.n}-{i}": (c, e.at_ns) for e in entries for i, c in enumerate(e.commands) if isinstance(c, log.Ask)
-    }  # fmt: skip
-    ended = {e.event.turn: e.at_ns for e in entries if isinstance(e.event, log.Replied)}
-    closed = entries[-1].at_ns
-    return [
-        Asked(seat=c.seat, kind=c.kind, asked_ns=at, ended_ns=ended.get(id_, closed)) for id_, (c, at) in asked.items()
-    ]
-
-
-def log_of(front: Front, sid: str) -> list[log.Entry]:
-    """A session's log, by the command that exports it."""
-    code, out, err = front.run("sessions", "export", sid)
-    assert code == 0, err
-    return [decode(line.encode(), log.Entry) for line in out.splitlines()[1:]]
-
-
-class Begun(msgspec.Struct, frozen=True, kw_only=True):
-    """Requests that a server was really sent, against the turns that they belong to."""
-
-    requests: int
-    turns: int
-    late: int
-    """Begun after the reply of their turn was stored."""
-    latest_ms: float
-
-
-def begun(server: Aimock, entries: Sequence[log.Entry]) -> Begun:
-    """Each request is of its seat's last turn that had been asked by then (the journal counts whole milliseconds)."""
-    asked, late = turns(entries), []
-    requests = requests_of(server, entries[0].at_ns)
-    for request in requests:
-        at_ns = int(request["timestamp"]) * 1_000_000
-        mine = [t for t in asked if t.seat == request["body"]["model"] and t.asked_ns <= at_ns + 1_000_000]
-        assert mine, f"a request of {request['body']['model']} before any turn of its seat"
-        late.append((at_ns - max(mine, key=lambda t: t.asked_ns).ended_ns) / 1e6)
-    after = [ms for ms in late if ms > 0]
-    return Begun(requests=len(requests), turns=len(asked), late=len(after), latest_ms=max(after, default=0.0))
-
-
-def requests_of(server: Aimock, since_ns: int = 0) -> list[dict[str, Any]]:
+def requests_of(server: Aimock) -> list[dict[str, Any]]:
     """Requests of all seats, the first one first."""
-    found = [r for seat in (*PANEL, *TRIO) for r in server.journal(seat) if int(r["timestamp"]) * 1_000_000 >= since_ns]
+    found = [r for seat in (*PANEL, *TRIO) for r in server.journal(seat)]
     return sorted(found, key=lambda r: int(r["timestamp"]))
 
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from parley.agents.config import VARIABLES, environment, resolve, unmet_wish, variables_of
 from parley.agents.endpoint import prices
 from parley.agents.endpoint.transport import proxy_of
-from parley.agents.experts import builtin as shipped_experts
 from parley.agents.models import ModelMisconfigured, make_model
 from parley.agents.openai.options import parse
 from parley.agents.openai.providers import PRESETS, Rung, family_of
@@ -75,11 +74,6 @@ def test_a_key_for_everybody_does_not_go_to_the_provider_of_a_wish() -> None:
         resolve(wishing, environ | {"WISH_STRONG_LLM_PROVIDER": "zhipu", "WISH_STRONG_LLM_MODEL": "glm"})
 
 
-def test_no_shipped_expert_wishes_a_model() -> None:
-    """Stacks of shipped experts alone do not read them to look for wishes."""
-    assert not [spec.id for spec in shipped_experts() if spec.model]
-
-
 def test_a_file_that_names_another_model_is_overridden_by_its_seat_or_role_alone() -> None:
     file = parse_spec("{queue: panelist_1, roles: [panelist], model: extractive}")
     environ = {"LLM_MODEL": "g", "OPENAI_API_KEY": "k"}
@@ -106,13 +100,6 @@ def test_a_model_for_everybody_is_the_helpers_too_unless_it_has_an_encoder(
     assert resolve(agent, environ | {f"{role.upper()}_LLM_MODEL": "h"}).options["model"] == "h"
     own = resolve(agent, {"ENCODER": "none", "HELPER_ENCODER": encoder}).options.get("encoder")
     assert own == ((encoder or options.get("encoder") or "none") if role == "helper" else None)
-
-
-def test_a_helper_whose_model_is_named_takes_the_rest_from_the_settings_for_everybody() -> None:
-    helper = AgentSpec(queue="helper", roles=("helper",))
-    environ = {"LLM_PROVIDER": "deepseek", "LLM_MODEL": "g", "DEEPSEEK_API_KEY": KEY, "HELPER_LLM_MODEL": "h"}
-    found = resolve(helper, environ).options
-    assert (found["provider"], found["model"], found["api_key"].reveal()) == ("deepseek", "h", KEY)
 
 
 def test_an_address_alone_is_a_compatible_server_that_needs_no_key() -> None:

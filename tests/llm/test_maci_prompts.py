@@ -206,21 +206,6 @@ def test_a_frame_is_told_in_the_blind_round_and_what_an_argument_rebuts_to_all()
     assert '"rebuts the argument": "a9"' in text and "rebuts the argument" not in argued()
 
 
-def test_what_the_gates_measured_and_labels_without_a_meaning_are_not_shown() -> None:
-    fenced = "".join(inside(argued()))
-    assert '"id": "a1"' in fenced and "post 2, argument, round 0" in fenced
-    assert not any(name in fenced for name in ('"q"', '"crit"', '"tau_q"', '"admitted"', '"scores"', "Model"))
-
-
-def test_nobody_is_asked_to_quote_where_there_are_no_passages() -> None:
-    brief = anchor(OUTCOMES, BELIEF)
-    for turn in (shown("blind", BlindBrief(outcomes=OUTCOMES)), shown("argue", brief)):
-        text = text_of(build(turn, boundary=edge))
-        assert "There are no passages: go by what is commonly known, and invent no figure" in text
-        assert not any(word in text for word in ("`quote`", "without a quotation", "`spans`"))
-    assert "One without a quotation is refused." in argued()
-
-
 def test_no_prompt_names_a_seat() -> None:
     for kind, turn in turns().items():
         for seat in ("debater_1", "debater_7", "judge_2"):
@@ -228,18 +213,6 @@ def test_no_prompt_names_a_seat() -> None:
             assert seat not in text, kind
         others = [text_of(build(msgspec.structs.replace(turn, seat=s), boundary=edge)) for s in ("debater_1", "x_9")]
         assert others[0] == others[1]
-
-
-def test_hundreds_of_outcomes_fit() -> None:
-    names = tuple(f"Syndrome {i} of a longer kind" for i in range(400))
-    flat = tuple(Share(outcome=n, p=1 / 400) for n in names)
-    speakers = (*(Speaker(label=label) for label in "ABCDEFG"), Speaker(label="H", own=True))
-    brief = anchor(names, flat, opponents=(flat,) * 7, speakers=speakers)
-    passages = numbered(*((f"d{i}.md", "word " * 100) for i in range(24)))
-    prompt = build(shown("argue", brief, others=[passages], caps=Caps(input_tokens=24_000)))
-    assert "cut" not in prompt.flags and prompt.input_tokens < 24_000
-    assert all(n in text_of(prompt) for n in names)
-    assert '"380 others together":0.95' in text_of(prompt)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import pytest
 
 from parley.agents.context import Shown
 from parley.agents.models import Completion, ModelMisconfigured, ModelRefused, ModelUnavailable
-from parley.agents.openai import probe
 from parley.agents.secrets import Secret, Stream
 from parley.agents.text.tokens import estimate
 from parley.schemas.protocols.consensus import Position
@@ -143,25 +142,9 @@ async def test_what_a_providers_filter_stops_is_a_failure() -> None:
 
 
 # -- learning
-async def test_lessons_outlive_the_process(tmp_path: Path) -> None:
-    async with model_server(REFUSED, says(FULL)) as server:
-        async with model(server.url, state=str(tmp_path)) as made:
-            await made.reply(asked(), silent)
-        probe.forget()
-        async with model(server.url, state=str(tmp_path)) as made:
-            await made.reply(asked(), silent)
-    assert [r.format for r in server.requests] == ["json_schema", "json_object", "json_object"]
-    assert KEY.encode() not in b"".join(f.read_bytes() for f in tmp_path.iterdir())
 
 
 # -- retries
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
-async def test_a_request_that_is_turned_away_is_made_again_and_not_paid(status: int) -> None:
-    heard = Heard()
-    async with model_server(fails(status, retry_after="0.01"), says(FULL)) as server, model(server.url) as made:
-        completion = await made.reply(asked(), heard)
-    assert completion.usage.calls == 1 and len(server.requests) == 2
-    assert len(heard.states) == 1 and f"HTTP {status}" in heard.states[0]
 
 
 async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:

@@ -3,21 +3,15 @@
 import msgspec
 import pytest
 
-from parley.agents.context import Tools
 from parley.agents.models import ModelMisconfigured
 from parley.agents.prompts.prompting import Repair, build, fresh_boundary
 from parley.agents.prompts.templates import fill
 from parley.agents.text.tokens import estimate, first_tokens
-from parley.agents.turn_kinds.settled import document_names
 from parley.schemas.protocols import critic
 from parley.schemas.protocols.consensus import Position
-from parley.schemas.protocols.madp.work import WorkBrief
-from parley.schemas.routing import Task
-from parley.schemas.text import Citation
 from parley.schemas.turn import Caps
 from tests.llm.support import POSITION, asked
 from tests.protocols.consensus.simulate import document
-from tests.tools.support import asked as work
 
 EDGE = "0123456789abcdef"
 
@@ -49,15 +43,6 @@ def test_what_anybody_says_stands_in_fences_and_in_no_other_place() -> None:
     for name in ("question", "other", "own", "document", "error"):
         assert text.count(f"MARK-{name}") == sum(p.count(f"MARK-{name}") for p in fenced) == 1, name
     assert "post 0, position, round 1]]" in text and "(cut" not in text
-
-
-def test_a_tool_takes_a_line_without_the_titles_of_its_arguments() -> None:
-    arguments = {"title": "readArguments", "type": "object", "properties": {"title": {"title": "Title"}}}
-    tools = tuple({"tool": tool, "arguments": arguments} for tool in ("read", "write"))
-    brief = WorkBrief(task=Task(prompt="Go."), expert="sre", responsibility="all of it")
-    shown = msgspec.structs.replace(work("work", brief), tools=Tools(offered=tools, calls_left=2, steps_left=1))
-    told = '"arguments":{"type":"object","properties":{"title":{}}}}'
-    assert f'{{"tool":"read",{told}\n{{"tool":"write",{told}\n' in text_of(build(shown))
 
 
 @pytest.mark.parametrize(
@@ -184,22 +169,6 @@ def test_a_seat_before_a_critic_is_told_what_its_turn_needs(kind: str, brief: ob
 def test_an_empty_slot_that_stands_alone_is_left_out_with_its_header() -> None:
     text = "A:\n\n{{a}}\n\nB:\n\n{{b}}\n\nSaid {{a}}.\n\n{{a}}"
     assert fill(text, {"a": "", "b": "x {{a}}"}) == "B:\n\nx {{a}}\n\nSaid ."
-
-
-def test_nobody_is_asked_to_quote_where_there_is_nothing_to_quote() -> None:
-    cited = Position(**{**POSITION, "citations": [{"document": "d.md", "quote": "text"}]})  # type: ignore[arg-type]
-    bare = Position(**{**POSITION, "citations": []})  # type: ignore[arg-type]
-    for kind, others in (("answer", []), ("revise", [bare])):
-        text = text_of(build(asked([], kind=kind, others=others)))
-        assert "invent no figure, study or quotation" in text and "word for word" not in text, kind
-    assert "Evidence is a quotation from what others cite" in text_of(build(asked([], kind="revise", others=[cited])))
-    held = [document("d.md", "text")]
-    assert "Evidence is a quotation from your documents, word" in text_of(build(asked(held)))
-    both = text_of(build(asked(held, kind="revise", others=[cited])))
-    theirs = Position(**{**POSITION, "citations": (Citation(document="theirs.md", quote="text"),)})  # type: ignore[arg-type]
-    shown = asked(held, kind="revise", others=[theirs])
-    assert list(document_names(shown)) == ["d.md", "theirs.md"], "what others cite may be cited"
-    assert "Evidence is a quotation from your documents or what others cite" in both
 
 
 def test_estimates_are_on_the_high_side_and_cut_no_character_in_two() -> None:

@@ -10,9 +10,7 @@ import pytest
 
 from parley.agents.models import ModelRefused
 from parley.agents.openai import probe
-from parley.coordinator.budget import booked, reservation
 from parley.schemas.protocols.consensus import Settings
-from parley.schemas.session import Seat
 from parley.schemas.turn import Caps, Usage
 from tests.llm.server import ModelServer, Request, Step, fails, model_server, raw, says, thinks
 from tests.llm.support import FULL, Heard, asked, model, silent
@@ -116,12 +114,3 @@ async def test_thoughts_that_a_server_counts_beside_the_completion_are_paid() ->
     details = {"total_tokens": 100 + 20 + 700, "completion_tokens_details": {"reasoning_tokens": 700}}
     async with model_server(says(FULL, details=details)) as server, model(server.url) as made:
         assert (await made.reply(asked(), silent)).usage.output_tokens == 720
-
-
-def test_a_turn_reserves_what_its_model_may_think_at_the_price_of_output() -> None:
-    seat = Seat(seat="s", role="panelist", queue="s", metered=True, usd_per_million_input=1, usd_per_million_output=10)
-    caps = Caps(input_tokens=1_000, output_tokens=100, calls=1, reasoning_tokens=900)
-    most = reservation(seat, caps)
-    assert most.tokens == 2_000 and most.cost_usd == pytest.approx((1_000 + 10_000) / 1e6)
-    thought = Usage(input_tokens=1_000, output_tokens=1_000, calls=1, cost_usd=0.011)
-    assert booked(seat, caps, thought, person=False) == thought

@@ -8,13 +8,13 @@ import msgspec
 import pytest
 
 from parley.agents.context import Shown
-from parley.agents.expert_matching.ask_model import MOST_SHOWN, lines
+from parley.agents.expert_matching.ask_model import MOST_SHOWN
 from parley.agents.expert_registry import ExpertRegistry
 from parley.agents.experts import builtin
 from parley.agents.model.base import Completion
 from parley.agents.models.computed import with_computed
 from parley.agents.models.extractive import Extractive
-from parley.coordinator.protocols.madp.depth import assessed, determine_depth, ranked
+from parley.coordinator.protocols.madp.depth import ranked
 from parley.schemas.expert import Domain, ExpertSpec, pin, queue_of
 from parley.schemas.presence import Announcement, PinnedAnnouncement
 from parley.schemas.protocols.madp.messages import Settings
@@ -124,31 +124,6 @@ async def test_the_model_is_not_asked(shown: Shown) -> None:
     assert done == await computed(shown) and not server.requests
 
 
-@pytest.mark.parametrize(
-    ("prompt", "lead", "support", "depth"),
-    [
-        ("make the tests green", "implementation-engineer", ["qa-engineer"], "quick"),
-        ("write a test for this function", "qa-engineer", ["implementation-engineer"], "quick"),
-        ("add JWT authentication", "security-architect", ["systems-architect", "implementation-engineer"], "standard"),
-        (
-            "improve performance", "sre",
-            ["systems-architect", "implementation-engineer", "security-architect"], "extended",
-        ),
-    ],
-)  # fmt: skip
-async def test_wordings_that_words_alone_are_unsure_of_are_the_models_and_as_deep_as_the_source_says(
-    prompt: str, lead: str, support: list[str], depth: str
-) -> None:
-    """seeds/madp.md 4.2, the example flows: who is relevant there is whom the model names here."""
-    said = {**ANSWER, "lead": lead, "support": support, "confidence": 0.95}
-    first = (await computed(turn(prompt))).body.candidates[0]
-    assert first.expert != lead or first.confidence < ASKING.below
-    done, server = await asked(turn(prompt), says(said))
-    candidates = ranked(done.body.candidates)
-    assert len(server.requests) == 1 and {c.expert for c in candidates} == {lead, *support}
-    assert determine_depth(assessed(done.body.factors, candidates), candidates) == depth
-
-
 async def test_nobody_leads_where_the_model_says_so_and_somebody_where_only_it_finds_one() -> None:
     done, _ = await asked(turn(UNSURE), says({**ANSWER, "lead": "nobody"}))
     assert done.body.candidates == () and done.body.general == "generalist" and done.body.matcher.endswith("asked m")
@@ -228,9 +203,3 @@ async def test_of_very_many_experts_the_likeliest_are_shown_and_long_prompts_are
     told = server.requests[0].prompt.split("Experts:\n")[1].split("\n\n")[0].split("\n")
     assert len(told) == MOST_SHOWN and set(likely) <= {line.partition(":")[0] for line in told}
     assert len(server.requests[0].prompt) < 4_000 and done.body.candidates[0].expert == likely[-1]
-
-
-def test_of_each_expert_the_first_phrase_is_told_before_the_second_of_any() -> None:
-    said = {"long": 170, "short": 90}
-    specs = [expert(x, domain=Domain(owns=tuple(letter * n for letter in "abc"))) for x, n in said.items()]
-    assert list(lines(specs)) == [f"{x}: {'a' * n}; {'b' * n}" for x, n in said.items()]

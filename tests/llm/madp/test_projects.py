@@ -155,18 +155,6 @@ def test_half_a_fix_never_ends_approved_whatever_lead_and_reviewer_say(tmp_path:
     assert {k: v for k, v in files(folder).items() if "cache" not in k} == there
 
 
-def test_without_tools_a_diff_in_the_reply_turns_it_green(tmp_path: Path) -> None:
-    folder = copy("invoices", tmp_path / "projects")
-    said = [
-        step("Review what another expert did", APPROVED),
-        step("You lead the task", DONE | {"diff": CENTS + BILL}),
-    ]
-    code, out, err = run(tmp_path, folder, said, "--apply", PARLEY_TOOLS="off")
-    assert code == 0 and "approved by Implementation Auditor" in out, err + out
-    assert "tools are off: experts change the folder by a diff in their reply alone" in err
-    assert green("invoices", folder)
-
-
 def step(after: str, body: dict[str, Any]) -> dict[str, Any]:
     """What is said once this text stands in the prompt."""
     match = {"model": "gpt-work", "userMessage": after}

@@ -7,13 +7,10 @@ import pytest
 
 from parley.agents.context import Shown, ToolLoop, Tools
 from parley.agents.prompts.prompting import Prompt, build
-from parley.agents.protocols.madp import reactions
-from parley.agents.protocols.madp.expert_worker import laid_out
 from parley.agents.protocols.madp.kinds import STEPS, ReviewReply, SupportReply, WorkReply
 from parley.agents.tools.client import Offered
 from parley.routing import specs_of
 from parley.schemas.expert import ExpertSpec
-from parley.schemas.protocols.madp.messages import Challenge, Claim, TaskPosted, Worded, WordsBrief
 from parley.schemas.protocols.madp.work import (
     Assignment,
     Checked,
@@ -23,7 +20,7 @@ from parley.schemas.protocols.madp.work import (
     Supported,
     WorkBrief,
 )
-from parley.schemas.routing import Candidate, Factors, Task
+from parley.schemas.routing import Task
 
 SPECS = {s.id: s for s in specs_of(None)}
 THREE = ("security-architect", "implementation-engineer", "qa-engineer")
@@ -31,52 +28,8 @@ TASK = Task(prompt="rotate the JWT signing keys")
 EDGE = "0123456789abcdef"
 
 
-def declared(expert: str) -> Claim:
-    """As its process claims it."""
-    post = TaskPosted(
-        task=TASK, depth="extended",
-        candidates=tuple(Candidate(expert=x, relevance=0.9, confidence=0.6) for x in THREE),
-        factors=Factors(
-            candidate_count=3, confidence_variance=0.0, domain_overlap=True, action_clarity=True, scope_definition=True
-        ),
-        claims="full", matcher="words",
-    )  # fmt: skip
-    found = reactions.claim(SPECS[expert], post)
-    assert isinstance(found, Claim)
-    return found
-
-
-CLAIMS = tuple(declared(x) for x in THREE)
-
-
-def words(challenges: tuple[Challenge, ...] = ()) -> Prompt:
-    shown = Shown(
-        session="s", protocol="madp", question=TASK.prompt, seat="generalist", role="expert", kind="words", round=0,
-        brief=WordsBrief(task=TASK, claims=CLAIMS, challenges=challenges), reply=Worded, expert=SPECS["generalist"],
-    )  # fmt: skip
-    return build(laid_out(shown), boundary=lambda: EDGE)
-
-
 def user(found: Prompt) -> str:
     return str(found.messages[1]["content"])
-
-
-def test_one_turn_that_words_them_all_takes_so_many_tokens() -> None:
-    """By our own estimate, which is high for English. No specification is in it."""
-    found = words()
-    assert found.input_tokens < 900
-    assert not any(x in user(found) for x in SPECS["generalist"].domain.owns)
-
-
-def test_who_words_them_is_shown_who_claims_and_objects_to_what() -> None:
-    text = user(words())
-    assert all(f'"{c.agent_id}":{{"claim":' in text and c.claim in text for c in CLAIMS)
-    assert "confidence" not in text and "challenges so far" not in text
-    objects = Challenge(
-        challenger_id=THREE[0], challenged_id=THREE[2], reason="No test is asked for.", proposed_resolution="exclude"
-    )
-    said = f'["{THREE[0]}","{THREE[2]}","exclude","No test is asked for."]'
-    assert said in user(words(challenges=(objects,)))
 
 
 def work(kind: str, spec: ExpertSpec, brief: Any, reply: Any) -> Prompt:
@@ -212,17 +165,3 @@ def test_a_reviewer_is_told_what_the_machine_knows_of_the_work() -> None:
     )
     assert f"- The check after the work {kept}." in told(checks=(loosened,))
     assert "- The check" not in told(checks=CHECKS)
-
-
-def test_how_an_expert_works_stands_before_the_task_in_every_kind() -> None:
-    spec = SPECS["sre"]
-    texts = [user(found) for found in shown_to(spec).values()]
-    until = texts[0].index(spec.instructions) + len(spec.instructions)
-    assert len({text[:until] for text in texts}) == 1
-    assert all(until < text.index("[[BEGIN") for text in texts)
-
-
-@pytest.mark.parametrize("spec", SPECS.values(), ids=str)
-def test_a_shipped_body_is_tight(spec: ExpertSpec) -> None:
-    assert 400 < len(spec.instructions) < 1_800
-    assert 6 <= len(spec.checklist) <= 12 and all(len(item) < 160 and item.endswith("?") for item in spec.checklist)

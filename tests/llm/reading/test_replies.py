@@ -68,13 +68,6 @@ async def test_what_came_to_nothing_with_its_repair_is_not_paid_for_again() -> N
     assert len(server.requests) == 5
 
 
-@pytest.mark.parametrize("whole", [GOOD[:n] for n in range(1, len(GOOD), 7)])
-def test_half_of_an_object_is_none(whole: str) -> None:
-    assert near_object(whole, 0)[0] is None
-    with pytest.raises(Unusable):
-        parse(whole, Position)
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -117,14 +110,6 @@ def test_a_text_made_to_be_slow_is_not(text: str) -> None:
     with pytest.raises(Unusable):
         parse(text, Position)
     assert time.perf_counter() - started < 10, "seconds would be hours if it grew with the square"
-
-
-def test_thoughts_are_the_last_resort() -> None:
-    notes: set[str] = set()
-    draft = json.dumps({**FULL, "answer": "letter"})
-    assert parse(GOOD, Position, notes, draft)[0].answer == "A4" and not notes
-    found, how = parse("", Position, notes, f"{draft} or {GOOD}")
-    assert (found.answer, how, notes) == ("A4", How.EXTRACTED, {"reasoned"})
 
 
 def calls(*items: list[dict[str, Any]], whole: bool = False) -> tuple[NativeCall, ...]:
