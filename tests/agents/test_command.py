@@ -19,9 +19,7 @@ from parley.agents.specs import AgentSpec
 from parley.client.errors import BadInput
 from parley.schemas.turn import Caps
 from parley.stack.panel_file import read_panel
-from tests.llm.debate import QUESTION
 from tests.llm.support import FULL, PROSE, Heard, asked, silent
-from tests.parley.support import Front
 from tests.support.engine import until
 
 GOOD = json.dumps(FULL)
@@ -203,32 +201,6 @@ def test_variables_name_the_program() -> None:
     for wrong, why in (({"LLM_COMMAND": ""}, "needs the program"), ({"LLM_COMMAND": "'"}, "LLM_COMMAND")):
         with pytest.raises(ModelMisconfigured, match=why):
             resolve(spec, {**environ, **wrong})
-
-
-MEMBER = """
-import json, sys
-prompt = sys.stdin.read()
-fields = json.loads({full!r})
-if "differs" in prompt and '"states"' in prompt:
-    fields = {{"states": "first", "differs": ""}}
-print("Thinking aloud.")
-print(json.dumps({{"type": "result", "result": json.dumps(fields)}}))
-sys.exit(3)
-"""
-
-
-@pytest.mark.slow
-def test_a_panel_of_programs_answers(tmp_path: Path) -> None:
-    front = Front(tmp_path)
-    program = tmp_path / "member.py"
-    program.write_text(MEMBER.format(full=json.dumps({**FULL, "citations": []})))
-    seat = {"provider": "command", "command": [sys.executable, str(program)], "options": {"out": "result"}}
-    (tmp_path / "panel.yaml").write_text(json.dumps({"seats": {"panelist_1": seat, "panelist_2": seat, "analyst": {}}}))
-    code, out, err = front.run("ask", QUESTION, "--json", "--panel-file", "panel.yaml", "--ephemeral")
-    found = json.loads(out)
-    assert code == 0, err + json.dumps(found, indent=1)
-    assert found["outcome"]["answer"] == "A4" and found["usage"]["calls"] >= 2
-    front.assert_nothing_left()
 
 
 def test_a_panel_file_names_the_program(tmp_path: Path) -> None:

@@ -55,12 +55,6 @@ def test_a_bad_file_names_the_field(text: str, field: str, message: str) -> None
     assert str(caught.value).startswith("a.yaml")
 
 
-def test_a_file_that_is_not_there_lists_the_built_in_names() -> None:
-    names = "analyst, answerer, audience, check, con, critic, debater, helper, judge, panelist, pro"
-    with pytest.raises(SpecError, match=names):
-        load("no-such.yaml")
-
-
 PLAIN = """agent:
   id: gardener
   name: Gardener
@@ -114,13 +108,6 @@ def test_markdown_and_yaml_say_the_same() -> None:
     assert spec.checklist == ("Is it planted in the shade though it needs sun?", "Is it watered?")
     assert spec.instructions.startswith("Look at the soil first.") and spec.instructions.endswith("- Cut a tree.")
     assert "no item" in spec.instructions and "watered" not in spec.instructions
-
-
-def test_a_folder_mixes_both_and_leaves_a_readme_aside(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text(PLAIN.replace("gardener", "baker"))
-    (tmp_path / "b.md").write_text(FRONT + BODY)
-    (tmp_path / "README.md").write_text("Our experts.")
-    assert [s.id for s in experts.read_all(tmp_path)] == ["baker", "gardener"]
 
 
 @pytest.mark.parametrize("name", ["relevantFilePatterns", "relevant_file_patterns"])
@@ -265,7 +252,7 @@ FOREIGN = {
 
 
 def test_a_folder_of_other_tools_files_is_read_as_it_is(tmp_path: Path) -> None:
-    for name, text in FOREIGN.items():
+    for name, text in (FOREIGN | {"README.md": "Our experts."}).items():
         (tmp_path / name).write_text(text)
     found = {spec.id: spec for spec in experts.read_all(tmp_path)}
     assert set(found) == {"reviewer", "planner", "docs-writer", "react", "sql", "types"}

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from parley.agents.context import Other, Shown
-from parley.agents.models.human import Human, readable
+from parley.agents.models.human import Human
 from parley.agents.prompts.prompting import build
 from parley.agents.prompts.task_instructions import task_instructions
 from parley.agents.protocols import KITS, kind_of
@@ -23,7 +23,7 @@ from parley.schemas.protocols.competition.messages import (
     SpeechBrief,
     Spoken,
 )
-from parley.schemas.protocols.consensus import BallotBrief, Offered, Position, Signature, SignBrief
+from parley.schemas.protocols.consensus import BallotBrief, Offered, Signature, SignBrief
 from parley.schemas.session import Document
 from parley.schemas.voting import ApprovalBallot, RankBallot, Ruling, ScoreBallot
 from parley.schemas.wire import decode, encode
@@ -180,13 +180,6 @@ def test_a_person_and_a_model_are_told_the_rules_of_a_turn_by_one_text(protocol:
     ] == []
     assert [what for what in rules.fields.values() if what not in prompt] == []
     assert "JSON" not in rules.text and "{{" not in rules.text
-
-
-def test_messages_as_lines() -> None:
-    position = Position(answer="Vilnius", reasoning="It is.\nSo they say.", confidence=0.5)
-    assert readable(position) == (
-        "answer: Vilnius\nreasoning:\n  It is.\n  So they say.\nconfidence: 0.5\nchange: kept\nabstains: no"
-    )
 
 
 async def test_who_signs_sees_the_sentences_beside_the_names_that_stand_for_them() -> None:

@@ -120,17 +120,12 @@ def test_who_only_sets_something_aside_asks_for_nothing(text: str) -> None:
     [
         "Don't deploy on Fridays", "never log passwords", "no more flaky tests", "avoid full table scans",
         "skip lines that begin with a hash", "don't use eval in templates", "no index on the orders table",
-        "never change a released migration",
+        "never change a released migration", "users forget their password", "don't forget the tests",
     ],
 )  # fmt: skip
 def test_a_rule_is_wanted_although_it_is_put_as_a_negation(text: str) -> None:
     found = read_prompt(text)
     assert found.wanted_text == text and found.wanted and not found.unwanted
-
-
-def test_who_forgets_does_not_set_aside() -> None:
-    for text in ("users forget their password", "don't forget the tests", "did they forget anything"):
-        assert read_prompt(text).unwanted == () and read_prompt(text).wanted_text == text
 
 
 def test_inflections_have_one_root() -> None:

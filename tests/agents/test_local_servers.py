@@ -66,12 +66,3 @@ def test_a_question_without_model_and_documents_names_the_servers_of_this_machin
     assert code == 2 and told in err and err.endswith('parley ask "..."\n')
     _, _, err = front.run("ask", QUESTION, env={"PARLEY_LOCAL_PORTS": NOBODY})
     assert "no model server listens on this machine" in err
-
-
-def test_quiet_marks_what_is_not_settled(tmp_path: Path) -> None:
-    """The answer stands alone only with exit status 0; a tie has none."""
-    front = Front(tmp_path)
-    asked = ("ask", QUESTION, "--evidence", str(front.evidence), "--quiet")
-    code, out, err = front.run(*asked, "--threshold", "100", "--round-limit", "1")
-    assert (code, out.strip()) == (3, "")
-    assert err.startswith("parley: no answer: the last round allowed was played; it did not converge\n")

@@ -9,12 +9,11 @@ import msgspec
 import pytest
 
 from parley.agents.context import Other, Shown
-from parley.agents.models import Completion, Emit, Model, ModelMisconfigured, ModelRefused, NotRecorded, make_model
+from parley.agents.models import Completion, Emit, Model, ModelMisconfigured, NotRecorded, make_model
 from parley.agents.models.recorded import Recorder
 from parley.agents.openai.model import OpenAIModel
 from parley.agents.openai.options import parse
-from parley.agents.prompts.prompting import build
-from parley.agents.protocols import KITS, Kind, Kit
+from parley.agents.protocols import KITS
 from parley.agents.turn_kinds.quotations import DROPPED, verbatim
 from parley.agents.worker_model import WorkerModel
 from parley.schemas.protocols.consensus import Position
@@ -24,7 +23,7 @@ from parley.schemas.turn import Usage
 from parley.schemas.wire import decode, encode, raw
 from tests.llm.support import POSITION
 from tests.llm.support import asked as quoting
-from tests.protocols.consensus.simulate import document, example, run, turn_shown
+from tests.protocols.consensus.simulate import document, turn_shown
 
 
 class Fixed:
@@ -124,24 +123,6 @@ def test_turns_of_one_key_are_played_again_in_their_order(tmp_path: Path) -> Non
     assert [decode(completion.json(), Position).answer for completion in again] == ["A", "B", "A"]
 
 
-def test_a_protocol_that_brings_no_method_is_refused_by_name() -> None:
-    KITS.add("dances", Kit({"dance": Kind(brief=Position, reply=Position)}))
-    for protocol in ("dances", "unknown", "consensus"):
-        dance = msgspec.structs.replace(turn_shown("q?"), kind="dance", protocol=protocol)
-        with pytest.raises(ModelRefused, match=rf"'dance'.*'{protocol}'"):
-            asyncio.run(make_model("extractive").reply(dance, lambda text: None))
-
-
-def test_a_session_replays_from_its_recording(tmp_path: Path) -> None:
-    path = tmp_path / "session.jsonl"
-    seats = ("panelist_1", "panelist_2", "panelist_3", "analyst")
-    recorder = Recorder(make_model("extractive"), path)
-    first = run(*example("rollout"), models=dict.fromkeys(seats, recorder))
-    replayed = run(*example("rollout"), models=dict.fromkeys(seats, make_model("recorded", {"path": str(path)})))
-    assert replayed.result.outcome == first.result.outcome and replayed.scores == first.scores
-    assert all("recorded" in c.flags for c in replayed.completions)
-
-
 ROOT = Path(__file__).parents[2]
 ROOMS = sorted(p.parent.name for p in (ROOT / "agents" / "protocols").glob("*/kit.py"))
 
@@ -156,16 +137,6 @@ def test_every_kind_of_turn_has_a_method_and_a_prompt_unless_it_is_computed(prot
     assert set(kit.extractive() if kit.extractive else asked) == asked
     written = {p.stem for p in kit.prompts.glob("*.md")}
     assert asked <= written <= {*kit.kinds, *kit.parts}
-
-
-def test_prompts_of_another_package_stand_beside_its_own_kit(tmp_path: Path) -> None:
-    (tmp_path / "sing.md").write_text("{{rules}}\n---\nSing of this: {{question}}\n")
-    kinds = {name: Kind(brief=Position, reply=Position) for name in ("sing", "hum")}
-    KITS.add("choir", Kit(kinds, prompts=tmp_path))
-    shown = msgspec.structs.replace(turn_shown("Which song?"), protocol="choir", kind="sing")
-    assert "Which song?" in build(shown).messages[1]["content"]
-    with pytest.raises(ModelRefused, match="no prompt is written for 'hum' turns of protocol 'choir'"):
-        build(msgspec.structs.replace(shown, kind="hum"))
 
 
 TEXT = "The mill’s own test says — twice — that A4 is sturdier. It isn’t cheap."

@@ -159,12 +159,6 @@ def test_settings_and_csv_are_read_line_by_line() -> None:
     assert [r.row for r in rows] == [True, False, True, True]
 
 
-def test_headings_and_the_sentence_before_are_context() -> None:
-    first, second = cut("# Canary\n\nIt caught faults. It was quick.").sentences
-    assert first.context == ("canary",)
-    assert second.context == ("canary", "caught", "fault")
-
-
 def test_what_is_too_long_to_quote_is_cut_between_words() -> None:
     long = " ".join(f"word{i}" for i in range(200))
     pieces = [s.text for s in cut(long).sentences]
