@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from parley.agents.hands.catalogue import Hand, TurnLimits
 from parley.agents.hands.hand import AgentHands
-from parley.agents.model.base import ModelRefused, ModelUnavailable
+from parley.agents.model.base import ModelRefused
 from parley.agents.tools import sandbox
 from parley.agents.tools.folder import unpack_archive
 from parley.agents.worker_model import WorkerModel
@@ -104,12 +104,6 @@ async def test_one_that_fails_without_a_change_is_an_error_that_says_why(tmp_pat
         with pytest.raises(ModelRefused) as error:
             await turn(AgentHands("own", hand, options(server.url)), tmp_path)
     assert error.value.why.startswith(why)
-
-
-async def test_a_program_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with model(texts("x")) as server:
-        with pytest.raises(ModelUnavailable, match="hands own: no program 'no-such-program' is found"):
-            await turn(AgentHands("own", Hand(command=("no-such-program",)), options(server.url)), tmp_path)
 
 
 async def test_it_ends_before_the_turn_and_a_call_that_this_breaks_off_is_booked(tmp_path: Path) -> None:

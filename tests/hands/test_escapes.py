@@ -4,13 +4,11 @@ command in the sandbox is in tests/tools/test_sandbox.py."""
 import os
 from pathlib import Path
 
-import psutil
 import pytest
 
 from parley.agents.hands.catalogue import TurnLimits
 from parley.agents.model.base import ModelRefused
 from parley.agents.tools import sandbox
-from parley.agents.tools.folder import unpack_archive
 from tests.hands.stub import KEY, Server, model, texts
 from tests.hands.support import Turn, tiny, turn
 
@@ -18,8 +16,6 @@ pytestmark = [
     pytest.mark.serial,
     pytest.mark.skipif(bool(sandbox.unavailable()), reason=f"{sandbox.unavailable()}; `make install` says how"),
 ]
-LONG = f"986.{os.getpid()}"
-"""Seconds that nobody else sleeps."""
 
 
 async def tried(tmp_path: Path, code: str, limits: TurnLimits | None = None) -> tuple[Turn, str]:
@@ -91,42 +87,6 @@ for path in ('/run/parley/run.json', '/usr/x', '/etc/x'):
     lines = printed.split("\n")
     assert lines[0] == "False False ['app.py']" and lines[1] == "False ['parley']"
     assert lines[2:5] == ["Read-only file system"] * 3
-
-
-async def test_what_it_leaves_behind_ends_with_it(tmp_path: Path) -> None:
-    """A process in a session of its own, one that ignores signals, and a socket that is kept open at the proxy."""
-    code = f"""
-import os, socket, subprocess
-subprocess.Popen(['setsid', 'sleep', '{LONG}'], start_new_session=True)
-subprocess.Popen(['sh', '-c', 'trap "" TERM HUP INT; sleep {LONG}; sleep {LONG}'], start_new_session=True)
-if os.fork() == 0:
-    os.setsid()
-    s = socket.create_connection(('127.0.0.1', int(os.environ['MODEL_URL'].rpartition(':')[2])))
-    s.sendall(b'POST /v1/messages HTTP/1.1\\r\\ncontent-length: 100\\r\\n')
-    os.execvp('sleep', ['sleep', '{LONG}'])
-print('left')
-"""
-    done, printed = await tried(tmp_path, code)
-    assert "left" in printed and done.work.output == "Tried."
-    assert not [p for p in psutil.process_iter(["cmdline"]) if LONG in (p.info["cmdline"] or ())]
-
-
-async def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "secret.txt").write_text("the secret")
-    code = f"""
-import os
-os.symlink({str(tmp_path / "secret.txt")!r}, 'a')
-os.symlink('/etc/passwd', 'b')
-os.symlink('/run/parley', 'c')
-os.mkfifo('d')
-open('app.py', 'w').write('new')
-"""
-    done, _ = await tried(tmp_path, code)
-    assert done.work.folder is not None
-    assert list(unpack_archive(await done.artifacts.get(done.work.folder.id))) == ["app.py"]
-    assert "secret" not in done.work.diff and "root:" not in done.work.diff
-    told = done.work.calls[-1]
-    assert (told.tool, told.ok) == ("(folder)", False) and "'a' is removed: a symbolic link" in told.result
 
 
 @pytest.mark.parametrize(("code", "why"), [

@@ -203,14 +203,6 @@ async def test_with_the_turn_the_socket_is_gone(tmp_path: Path) -> None:
         assert proxy.token != token and not (tmp_path / SOCKET).exists()
 
 
-async def test_a_server_that_is_not_there_is_said_to_be_so(tmp_path: Path) -> None:
-    with model(texts("yes")) as server:
-        pass
-    async with proxied(tmp_path, server) as (proxy, ask):
-        status, text = await ask("messages", authorization="", **{"x-api-key": proxy.token})
-        assert status == 502 and server.url not in text and proxy.usage.calls == 0
-
-
 async def test_no_key_of_another_file_is_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment's proxies are used, and .netrc is not."""
     (tmp_path / "netrc").write_text("default login somebody password of-another-file\n")

@@ -10,7 +10,6 @@ from parley import settings
 from parley.agents.tools.allow import CODE, ToolsError, filled, find, load, parse, shipped
 from parley.client.errors import BadInput
 from parley.planned.plan import plan_of
-from tests.parley.support import Front
 from tests.tools.support import EXAMPLE
 
 GOOD: dict[str, Any] = {"command": ["{python}"], "tools": {"t": {}}}
@@ -80,22 +79,6 @@ def test_settings_name_it_for_the_services_of_a_stack(tmp_path: Path) -> None:
     bad = settings.load(given={"tools": str(tmp_path / "none.yaml")})
     with pytest.raises(BadInput, match=r"none.yaml: cannot be read"):
         plan_of(bad).stack()
-
-
-@pytest.mark.slow
-def test_nothing_is_started_with_a_list_that_cannot_be_used(tmp_path: Path) -> None:
-    path = tmp_path / "tools.yaml"
-    path.write_text("servers: {s: {command: [no-such-program-here], tools: {t: {}}}}")
-    front, why = Front(tmp_path, protocol="madp"), "no program 'no-such-program-here' is found"
-    code, out, err = front.run("agent", "expert_sre", "--tools", str(path))
-    assert (code, out) == (2, "") and why in err and "tools.yaml" in err
-    env = {"PARLEY_TOOLS": "tools.yaml"}
-    code, out, err = front.run("ask", "q", env=env)
-    assert (code, out) == (2, "") and err.startswith("parley: PARLEY_TOOLS: ") and why in err, err
-    code, out, _ = front.run("doctor", env=env)
-    assert code == 1 and "missing      PARLEY_TOOLS: " in out and why in out
-    assert not front.state.exists() and front.left() == []
-    assert front.run("doctor", env=env | {"PARLEY__TOOLS": str(EXAMPLE)})[0] == 0, "what the settings name counts"
 
 
 def test_an_expert_has_no_more_than_it_names_and_the_list_allows() -> None:

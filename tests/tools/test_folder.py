@@ -19,7 +19,6 @@ from parley.agents.tools.folder import (
     TooLarge,
     archive,
     diff,
-    pack,
     sweep,
     unpack_archive,
 )
@@ -114,16 +113,6 @@ def test_what_may_not_stand_there_is_removed_and_said(tmp_path: Path) -> None:
         assert outside.read_text() == "secret"
 
 
-@pytest.mark.parametrize("name", [".git", ".GIT", ".git.", "git~1", ".g\u200cit", ".hg", ".git:x"])
-def test_no_repository_is_left_behind(name: str) -> None:
-    """A tool that calls git afterwards would run what its settings name."""
-    with TaskFolder(archive({"a": (b"a", False)})) as folder:
-        (folder.root / name).mkdir()
-        (folder.root / name / "config").write_text("[core]\nfsmonitor = touch /tmp/x\n")
-        (told,) = folder.clean()
-        assert "is removed: it makes a repository" in told and {p.name for p in folder.root.iterdir()} == {"a"}
-
-
 def test_a_folder_that_is_made_a_bare_repository_is_none_afterwards() -> None:
     with TaskFolder(archive({"kept/HEAD": (b"ref: refs/heads/x", False), "kept/a": (b"a", False)})) as folder:
         subprocess.run(["git", "init", "-q", "--bare", "."], cwd=folder.root, check=True)
@@ -204,17 +193,6 @@ def test_a_diff_names_what_is_no_text_and_says_where_it_is_cut() -> None:
     text = diff({}, long)
     assert len(text) <= 60_000 and text.endswith("[cut here: the diff goes on]\n") and text.count("\n+line") > 1_000
     assert diff(long, long) == ""
-
-
-def test_a_working_copy_is_packed_without_what_it_may_not_have(tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "config").write_text("x")
-    (tmp_path / "a").write_text("a")
-    os.symlink("a", tmp_path / "link")
-    data, left_out = pack(tmp_path)
-    assert unpack_archive(data) == {"a": (b"a", False)}
-    told = "".join(map(str, left_out))
-    assert len(left_out) == 2 and "'.git'" in told and "symbolic link" in told
 
 
 def test_what_a_killed_process_left_is_swept_and_what_is_in_use_is_not() -> None:

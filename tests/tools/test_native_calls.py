@@ -125,7 +125,8 @@ async def test_an_endpoint_that_refuses_tools_is_asked_in_text_and_remembered(tm
     assert ["tools" in r.body for r in requests] == [True, False, False, False, False]
     assert [r.format for r in requests] == ["text", *["json_schema"] * 4]
     assert found.performed is not False and [(c.tool, c.ok) for c in found.calls] == [("read_file", True)]
-    assert '"tool":"read_file"' in requests[1].prompt and done.usage.calls == 2
+    assert '"tool":"read_file"' in requests[1].prompt and '"title":' not in requests[1].prompt
+    assert done.usage.calls == 2
 
 
 READ_IN_TEXT = ("read_file", {"path": "app.py"})
@@ -139,12 +140,6 @@ async def test_a_refusal_in_the_middle_loses_no_turn(tmp_path: Path, refusal: St
     assert [(c.tool, c.ok) for c in found.calls] == [("read_file", True), ("list_files", True)]
     assert ["tools" in r.body for r in requests][0::3] == [True, False], "the last request does without"
     assert "print('hi')" in json.dumps(requests[2].body) and "print('hi')" in json.dumps(requests[3].body)
-
-
-async def test_calls_in_a_text_are_taken_where_tools_are_ignored(tmp_path: Path) -> None:
-    script = says(use(READ_IN_TEXT)), says(DONE)
-    _, requests, _ = await played(tmp_path, *script, *script, *script, turns=3)
-    assert ["tools" in r.body for r in requests] == [True, False, True, False, False, False]
 
 
 async def test_calls_that_cannot_be_made_are_answered_and_the_turn_goes_on(tmp_path: Path) -> None:

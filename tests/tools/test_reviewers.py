@@ -16,7 +16,6 @@ from parley.schemas.presence import Announcement
 from parley.schemas.protocols.madp.work import Checked, Finding, ReviewBrief
 from parley.schemas.routing import Task
 from parley.schemas.tools import START
-from tests.llm.support import silent
 from tests.support.experts import FolderArtifacts
 from tests.tools.support import DONE, SPEC, Scripted, asked, files_list, hostile_list, packed, use, work
 
@@ -123,7 +122,6 @@ async def test_a_revision_is_told_its_own_diff_and_what_it_had_read(tmp_path: Pa
 
 WHY = "it did not start: ModuleNotFoundError: No module named 'no_such_part'"
 APP = packed(app_dot_py="print('hi')\n")
-APPROVED_ALL: dict[str, Any] = {"verdict": "approved", "findings": []}
 
 
 def broken(others: AllowList) -> AllowList:
@@ -151,24 +149,6 @@ async def test_a_turn_of_work_goes_on_with_the_tools_that_are_there(tmp_path: Pa
     )
     text = "\n".join(m["content"] for m in build(model.shown[0]).messages)
     assert "Not all tools of hostile are there in this turn." in text and "no_such_part" not in text
-
-
-@pytest.mark.slow
-async def test_a_review_whose_only_server_does_not_start_is_made_from_what_is_shown(tmp_path: Path) -> None:
-    model, artifacts = Scripted(APPROVED_ALL), FolderArtifacts(tmp_path)
-    base, folder = await artifacts.put(APP), await artifacts.put(packed(app_dot_py="print('hello')\n"))
-    brief = ReviewBrief(
-        task=Task(prompt="Fix the greeting"), expert="sre", lead="qa-engineer", summary="Fixed.",
-        output="", iteration=1, base=base.id, folder=folder.id, performed=True, tool_calls=9, model_calls=6,
-    )  # fmt: skip
-    expert = WorkerModel(model, SPEC, broken(files_list().only(())))
-    done = await expert.reply(asked("review", brief), silent, artifacts)
-    assert done.body.verdict == "approved" and [c.tool for c in done.body.calls] == [START]
-    (shown,) = model.shown
-    text = "\n".join(m["content"] for m in build(shown).messages)
-    assert "+print('hello')" in text
-    assert "You have no tools in this turn.\n\nNot all tools of hostile are there" in text
-    assert "asks for a new review" in text and "would have to see is a finding" not in text
 
 
 @pytest.mark.slow
