@@ -60,14 +60,6 @@ class Monitored(Engine):
         self.monitor = f"http://{where}"
 
 
-async def test_a_named_queue_has_a_consumer_before_a_worker_comes(tmp_path: Path) -> None:
-    async with Monitored(tmp_path) as stack:
-        await stack.moderator(queues=["analyst"])
-        figures = await jsz(stack.monitor)
-        assert lag(figures, "analyst") == 0
-        assert consumer(figures, "panelist_1") is None, "nobody named it"
-
-
 async def test_the_lag_of_a_busy_queue_is_more_than_its_copies_take(tmp_path: Path) -> None:
     """So a scaler adds copies for as long as turns wait, though most of them wait at the moderators."""
     async with Monitored(tmp_path) as stack:

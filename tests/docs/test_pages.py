@@ -66,28 +66,6 @@ def test_a_sample_is_generated_and_what_differs_from_run_to_run_is_not_compared(
     assert masked("session 0123456789abcdef0123 took 1.25 s") == masked("session ffff456789abcdef0123 took 9 s")
 
 
-def test_words_files_and_marks_of_a_page(tmp_path: Path) -> None:
-    text = (
-        "<!-- not run: a comment far above says nothing -->\nText.\n\n"
-        "<!-- file: a/b.txt -->\n```text\nheld\n```\n<!-- with: NAME=$(echo a/b.txt) -->\n<!-- first: touch first -->\n"
-        "```sh\ntest -e first   # a comment\ngrep -q held \\\n  NAME\n```\n"
-        "<!-- not run: it takes a key -->\n```sh\nfalse\n```\n<!-- ends: 1 -->\n```sh\nfalse\n```\n"
-        "```python\nprint(open('a/b.txt').read())\n```\n"
-    )
-    with page_of(tmp_path, text) as page:
-        page.run()
-        assert page.ran == 6
-
-
-def test_rows_of_a_table_run_and_print_what_stands_behind_them(tmp_path: Path) -> None:
-    text = (
-        "<!-- with: ID=$(echo 7) -->\n<!-- rows: 2 -->\n\n| what | type | see |\n|---|---|---|\n"
-        "| one | `echo ID \\| cat` | `7` |\n| two | `sh -c 'exit 3'` | nothing: exit status 3 |\n"
-    )
-    with page_of(tmp_path, text) as page:
-        page.run()
-
-
 @pytest.mark.timeout(300)
 def test_the_programs_of_the_pages_are_typed(tmp_path: Path) -> None:
     """As strictly as the house's own."""

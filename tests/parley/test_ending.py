@@ -13,10 +13,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import parley
 from parley.client.post_order import in_order
 from parley.schemas.post import Post
-from parley.schemas.session import OpenSession
 from parley.stack.lease import OWNER, Lease, Stack, read_running
 from parley.stack.rows import rows_of
 from tests.parley.support import QUESTION, Front, until
@@ -131,17 +129,6 @@ def test_without_a_moderator_the_session_is_named_and_expires(tmp_path: Path) ->
             assert named[2] == f"parley sessions cancel {named[1]} {' '.join(given)}"
         finally:
             os.kill(pid, signal.SIGCONT)
-
-
-async def test_an_opening_that_nobody_waits_for_is_refused_and_told_to_who_looks(tmp_path: Path) -> None:
-    with Lease(Stack(agents=rows_of("consensus", 2)), tmp_path / "s", wait_ready=True) as lease:
-        async with parley.connect(lease.url, lease.credentials(OWNER)) as p:
-            opening = OpenSession(question=QUESTION, protocol="consensus", settings={"panel": 2}, expires_s=-1.0)
-            with pytest.raises(parley.Refusal, match="the asker has given up"):
-                await p.client.open(opening, "late")
-            assert [(r.session, r.status) for r in await p.client.sessions()] == [("late", "refused")]
-            with pytest.raises(parley.Refusal, match=r"session late was refused: the asker has given up"):
-                await p.client.cancel("late")
 
 
 @pytest.mark.serial

@@ -22,8 +22,7 @@ from parley.schemas.result import Result as ClosedResult
 from parley.schemas.wire import decode, encode
 from parley.stack.lease import OWNER, Lease, Stack, read_running
 from parley.stack.rows import rows_of
-from tests.outcomes.test_command import fetch
-from tests.parley.support import ANSWER, QUESTION, TEXTS, until
+from tests.parley.support import ANSWER, QUESTION, TEXTS
 from tests.support.engine import until as comes_true
 
 MODEL = "tests.support.model:make"
@@ -86,16 +85,6 @@ async def test_a_session_is_followed_and_its_result_is_the_last_post(front: parl
     assert (result.session, result.outcome, result.stop) == (told.session, told.outcome, told.stop)
     assert [p.n for p in result.posts] == [p.n for p in posts]
     assert await front.client.finished(session.sid) == told
-
-
-async def test_a_session_is_cancelled_and_then_refuses_to_be(front: parley.Parley) -> None:
-    session = await front.start("q", settings={"round_limit": 50, "threshold": 100, "stuck_rounds": 50})
-    await session.cancel("enough")
-    result = await session.result()
-    assert (result.status, result.stop.reason) == ("cancelled", "cancelled")
-    assert result.stop.certificate["why"] == "enough"
-    with pytest.raises(parley.Refusal, match="closed"):
-        await session.cancel()
 
 
 async def test_the_reader_drops_doubles(front: parley.Parley, lease: Lease) -> None:
@@ -164,60 +153,6 @@ async def test_lost_posts_come_from_history(
     if {p.kind for p in lossy.lost} == {"position"}:
         order = [(p.kind, p.round) for p in posts]
         assert order.index(("position", 2)) < order.index(("stop", 0))
-
-
-async def test_an_unknown_session_is_said(front: parley.Parley) -> None:
-    nope = front.session("nope")
-    with pytest.raises(parley.UnknownSession, match="no session nope"):
-        await nope.result()
-    with pytest.raises(parley.ParleyError):
-        [post async for post in nope.posts()]
-
-
-async def test_sessions_and_logs_are_the_owners(front: parley.Parley, lease: Lease) -> None:
-    session = await front.start("mine")
-    await session.result()
-    assert (await front.client.sessions(1))[0].session == session.sid
-    entries = await front.client.log(session.sid)
-    assert await front.client.log(session.sid, 3) == entries[3:]
-    async with parley.connect(lease.url, lease.credentials("client"), protocol="consensus", patience_s=5) as p:
-        assert (await p.ask("theirs")).status == "finished"
-        with pytest.raises(
-            parley.BadInput, match="logs are read by owners; the credentials of 'client' are a client's"
-        ):
-            await p.client.log(session.sid)
-        p.client.owner = True  # whoever claims it is refused by the broker
-        with pytest.raises(parley.Refusal, match="does not allow"):
-            await p.client.log(session.sid)
-
-
-@pytest.mark.serial
-@pytest.mark.parametrize("service", ["moderator-1", "panelist_2-1", "analyst-1", "nats"])
-def test_what_dies_is_started_again(lease: Lease, service: str) -> None:
-    before = lease.running().services[service]
-    lease.kill(service)
-
-    def back() -> bool:
-        found = read_running(lease.state)
-        return bool(found and found.ready and service in found.services and found.services[service].pid != before.pid)
-
-    until(back, f"{service} did not come back")
-    assert lease.running().url == lease.url
-
-
-def test_every_service_has_a_page_of_metrics_and_one_of_readiness(lease: Lease) -> None:
-    until(lambda: lease.running().ready, "not ready")
-    for name, service in lease.running().services.items():
-        if name != "nats":
-            assert "parley_" in fetch(f"{service.metrics}/metrics")
-            until(lambda at=service.metrics: is_ready(at), f"{name} is not ready")  # type: ignore[misc]
-
-
-def is_ready(address: str) -> bool:
-    try:
-        return fetch(f"{address}/readyz") == "ready\n"
-    except OSError:
-        return False
 
 
 def test_secrets_are_for_their_owner_alone(lease: Lease) -> None:

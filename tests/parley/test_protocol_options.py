@@ -17,12 +17,11 @@ from parley.cli.protocol_options import SECTIONS, by_protocol, declared, documen
 from parley.client import estimate
 from parley.client.errors import BadInput
 from parley.client.opening import opening_of, read_evidence, with_panel
-from parley.client.protocols import SETUPS, all_setups, setup_of
+from parley.client.protocols import all_setups, setup_of
 from parley.client.setup.options import PANEL, SESSION, Option
 from parley.client.setup.setup import Setup, Several, in_order
 from parley.planned.plan import plan_of
 from parley.schemas import registry
-from parley.schemas.session import OpenSession
 from parley.settings import load, protocol_settings
 from tests.support import forks
 
@@ -80,16 +79,12 @@ def test_a_question_comes_from_the_command_line_or_from_an_option_and_not_from_b
 
 
 def test_defaults_seat_any_protocol() -> None:
-    for name in ("critic", "consensus"):
-        known = setup_of(name)
-        assert sorted(Setup(name, several=known.several).queues({})) == sorted(known.queues({})), name
-    judges = ("judge", "judge_2", "judge_3")
     maci = setup_of("maci")
-    assert maci.queues({}) == ("debater_1", "debater_2", *judges, "analyst", "helper"), "three judges, three queues"
+    queues = ("debater_1", "debater_2", "judge", "judge_2", "judge_3", "analyst", "helper")
+    assert maci.queues({}) == queues, "three judges, three queues"
     assert maci.queues({"judges": 1}) == Setup("maci", several=maci.several).queues({})
     several = Setup("x", several=Several("one", "ones", 2), others=("other",))
     assert several.queues({}) == ("one_1", "one_2", "other") and several.queues({"ones": 1}) == ("one_1", "other")
-    assert setup_of("madp-breaker").options == () and "madp-breaker" not in SETUPS
     assert [s.name for s in in_order([Setup("b"), Setup("a"), Setup("c", rank=1)])] == ["c", "a", "b"]
 
 
@@ -126,24 +121,6 @@ def test_an_installed_protocol_brings_its_options_and_commands(tmp_path: Path) -
     listed = [line.split()[0] for line in run("--help").splitlines() if line.startswith("  ") and line.split()]
     assert {"roll", "signals"} <= set(listed)
     assert json.loads(run("roll", "two", "--json")) == {"rolled": "two"}
-
-
-PANEL_FILE = "protocol: consensus\nseats:\n  panelist_1: {}\n  panelist_2: {}\n  analyst: {}\n"
-
-
-def test_what_is_asked_for_is_over_all_layers_and_meets_the_panel_file(tmp_path: Path) -> None:
-    file = tmp_path / "panel.yaml"
-    file.write_text(PANEL_FILE)
-    plan = plan_of(load(None, {"panel_file": file, "consensus": {"threshold": 70, "quorum": 2}}))
-
-    def opened(**settings: float) -> OpenSession:
-        return opening_of("q", {"settings": settings}, (), plan.offer(), door="ask", flags=settings)
-
-    found = opened(threshold=80)
-    assert found.settings == {"threshold": 80, "quorum": 2, "panel": 2} and plan.own["threshold"] == 70
-    assert plan.of(found).own == found.settings and len(found.seats) == 3
-    with pytest.raises(BadInput, match=r"^--panel: got 3, .* seats 2 of role panelist"):
-        opened(panel=3)
 
 
 def test_each_command_of_parley_stands_in_one_section_of_the_help() -> None:

@@ -116,12 +116,3 @@ def test_what_cannot_be_routed_is_named(prompt: str, files: list[str], experts: 
 def test_files_are_named_as_a_person_writes_them() -> None:
     found = route("two\nlines\tand a família", ("a b.py",), None, keyword=True)
     assert found.task == "two\nlines\tand a família" and found.cleaned == ()
-
-
-def test_what_is_pasted_is_cleaned_and_noted() -> None:
-    dirty, clean = "\x1b[31mthe tap\x1b[0m\r\n\tdrips\a", "the tap\n\tdrips"
-    notes = ["2 terminal sequences removed", "1 line end made a line feed", "1 control character removed (U+0007)"]
-    code, out, err = command("route", "-", "--json", said=dirty)
-    found = json.loads(out)
-    assert code == 0 and found["task"] == clean and found["cleaned"] == notes and list(found) == [*KEYS, "cleaned"]
-    assert err.splitlines() == [f"parley: task: {note}" for note in notes]

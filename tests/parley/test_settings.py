@@ -19,7 +19,7 @@ from parley.coordinator.protocols import PROTOCOLS
 from parley.planned.plan import plan_of
 from parley.schemas import log
 from parley.schemas.session import Budget
-from parley.settings import load, merge, parse_sets, read_environment
+from parley.settings import load, parse_sets
 from tests.protocols.competition import play as competition_play
 from tests.protocols.competition.play import small, speech
 
@@ -38,6 +38,7 @@ def test_the_command_line_is_over_the_environment_over_the_file_over_defaults(
     monkeypatch.setenv("PARLEY__BUDGET__CALLS", "2")
     monkeypatch.setenv("PARLEY__BUDGET__SECONDS", "2.5")
     monkeypatch.setenv("PARLEY__CONSENSUS__THRESHOLD", "0.9")
+    monkeypatch.setenv("PARLEY_STATE", "/x")  # without the prefix it is another's business
     found = load(None, {"budget": {"seconds": 3.0}, "consensus": {"quorum": 3}})
     assert (found.budget.tokens, found.budget.calls, found.budget.seconds, found.budget.cost_usd) == (1, 2, 3.0, None)
     assert found.of("consensus") == {"threshold": 0.9, "panel": 4, "quorum": 3}
@@ -79,12 +80,6 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path: Path, data: bytes, why: 
         load(path)
 
 
-def test_a_missing_file_is_refused_only_if_it_was_named(tmp_path: Path) -> None:
-    assert load().seed is None
-    with pytest.raises(BadInput, match="cannot read"):
-        load(tmp_path / "absent.yaml")
-
-
 def test_a_value_out_of_range_is_named() -> None:
     with pytest.raises(BadInput, match=r"budget\.tokens: got 0, allowed is above 0"):
         load(None, {"budget": {"tokens": 0}})
@@ -108,14 +103,6 @@ def test_pairs_are_read_as_yaml_scalars() -> None:
 def test_pairs_that_contradict_each_other_or_say_nothing_are_refused(pairs: str, why: str) -> None:
     with pytest.raises(BadInput, match=why):
         parse_sets(pairs.split(" "))
-
-
-def test_variables_without_the_prefix_are_others_business() -> None:
-    assert read_environment({"PARLEY_STATE": "/x", "HOME": "/y", "PARLEY__SEED": "7"}) == {"seed": 7}
-
-
-def test_merging_goes_section_by_section() -> None:
-    assert merge({"a": {"b": 1, "c": 2}, "d": 3}, {"a": {"b": 9}, "e": 4}) == {"a": {"b": 9, "c": 2}, "d": 3, "e": 4}
 
 
 # ---------------------------------------------------------------- what contradicts itself

@@ -1,82 +1,18 @@
 """The doctor with keys of every kind, and at each server of a cluster."""
 
-import os
-import re
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from parley.agents.specs import load as load_spec
-from parley.bus.accounts import write_private
-from parley.client.api import open_client
-from parley.client.errors import Unreachable
 from parley.doctor import checks, screen, servers
 from parley.doctor.report import Component, Report
-from parley.planned.access import last_stack
 from parley.planned.plan import plan_of
 from parley.schemas.presence import AskWorkers, Workers
 from parley.settings import load
-from tests.support.cluster import Cluster
 from tests.support.engine import Engine, until
 
 FROZEN = "it is frozen, or cut off from here"
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    with Cluster(tmp_path / "cluster") as started:
-        for user in ("owner", "client"):
-            write_private(tmp_path / f"{user}.json", msgspec.json.encode(started.keys[user]))
-        yield started
-
-
-async def _report(cluster: Cluster) -> Report:
-    nats = {"url": cluster.url, "creds": cluster.nats.folder.parent / "owner.json"}
-    return await checks.examine(plan_of(load(None, {"nats": nats})))
-
-
-@contextmanager
-def _frozen(cluster: Cluster, *numbers: int) -> Iterator[None]:
-    for number in numbers:
-        os.kill(cluster.nats.servers[number].pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            os.kill(cluster.nats.servers[number].pid, signal.SIGCONT)
-
-
-@pytest.mark.slow
-async def test_a_server_that_froze_just_now_is_named(cluster: Cluster) -> None:
-    assert [server.status for server in (await _report(cluster)).servers] == ["ok"] * 3
-    with _frozen(cluster, 1):  # the others take six seconds to notice it
-        report = await _report(cluster)
-    assert report.bus.status == "ok" and [s.status for s in report.servers].count("missing") == 1
-    (silent,) = (server for server in report.servers if server.status == "missing")
-    assert silent.name == cluster.nats.servers[1].url and silent.what.endswith(FROZEN)
-    (said,) = (one.what for one in report.missing if "of 3 servers" in one.what)
-    assert said == f"of 3 servers of the bus 1 missing ({silent.name}). Sessions go on, also if 0 more are lost"
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(90)
-async def test_a_command_does_not_wait_for_servers(cluster: Cluster) -> None:
-    creds = cluster.nats.folder.parent / "owner.json"
-    settings = load(None, {"nats": {"url": cluster.url, "creds": creds}})
-    with _frozen(cluster, 1, 2):
-        async with open_client(cluster.url, creds, 600.0, lacking_s=0.5) as client:
-            with pytest.raises(Unreachable, match="no majority: 1 of 3 servers is there") as ended:
-                await client.row("s1")
-        told = re.search(r"no moderator answered within (\d+) s", str(ended.value))
-        assert told is not None and int(told[1]) < 60, "it did not wait for its 600 s"
-        with pytest.raises(Unreachable):
-            async with last_stack(settings) as parley:
-                assert parley is not None
-                await parley.client.row("s1")
 
 
 def _found(*statuses: str) -> tuple[Component, ...]:

@@ -37,7 +37,6 @@ KINDS = {
 """Protocols and sizes that are asked side by side."""
 SEATS = {"critic": CRITIC, "maci": MACI, "three": (*MACI, "debater_3")}
 """Seats that have the debater's model, since the extractive one plays none of them."""
-PAIRS = [*itertools.combinations_with_replacement(KINDS, 2)]
 
 
 @pytest.fixture
@@ -62,19 +61,15 @@ def ended(asked: "subprocess.Popen[str]") -> tuple[int, str, str]:
     return asked.returncode, out, err
 
 
-def one_pair(front: Front, tmp_path: Path, pair: tuple[str, str]) -> None:
-    asked = [ask(front, kind, tmp_path / f"folder {i}") for i, kind in enumerate(pair)]
-    for kind, (code, out, err) in zip(pair, map(ended, asked), strict=True):
-        assert code in ((0, 3) if kind == "task" else (0,)), f"{pair} {kind}: {err}"
-        assert json.loads(out)["status"] == "finished"
-
-
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("pair", [("consensus", "five"), ("maci", "critic"), ("single", "task")], ids="-".join)
 def test_two_questions_of_any_protocols_and_sizes_are_asked_at_once(
     front: Front, tmp_path: Path, pair: tuple[str, str]
 ) -> None:
-    one_pair(front, tmp_path, pair)
+    asked = [ask(front, kind, tmp_path / f"folder {i}") for i, kind in enumerate(pair)]
+    for kind, (code, out, err) in zip(pair, map(ended, asked), strict=True):
+        assert code in ((0, 3) if kind == "task" else (0,)), f"{pair} {kind}: {err}"
+        assert json.loads(out)["status"] == "finished"
     front.assert_nothing_left()
 
 
