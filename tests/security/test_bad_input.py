@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from parley.agents import strict_yaml
@@ -11,7 +12,11 @@ from parley.bus.errors import NoRoom
 from parley.bus.storage import disk
 from parley.client.errors import BadInput
 from parley.client.records import read_record, record_of
+from parley.schemas.post import SessionRow
 from parley.schemas.wire import MAX_DEPTH, nested_too_deep
+from parley.sessions import why_no_record
+from parley.settings import Settings
+from parley.web.principals import cookie_key
 from tests.support.forks import run as command
 
 RECORD = Path(__file__).parents[1] / "old_logs" / "1" / "consensus.jsonl"
@@ -205,3 +210,45 @@ def test_a_disk_without_inodes_is_told_in_figures(tmp_path: Path) -> None:
         pytest.skip("NOT CHECKED: this file system has no table of files")
     with pytest.raises(NoRoom, match=r"needs \d+ free inodes \(files\) on its disk to start, and has [\d,]+"):
         disk.check(tmp_path, least_files=usage.f_favail + 1_000_000_000)
+
+
+def test_a_lost_record_is_not_called_a_refusal() -> None:
+    row = SessionRow(
+        session="s1", seq=1, protocol="consensus", question="q", status="finished", reason="threshold", opened_ns=1,
+        closed_ns=2,
+    )  # fmt: skip
+    said = str(why_no_record("s1", row, Settings()))
+    assert said.startswith("session: its record is lost: session s1 ended (threshold), and the bus has nothing of")
+    refusal = str(why_no_record("s1", msgspec.structs.replace(row, status="refused", reason="no seat"), Settings()))
+    assert refusal.endswith("session s1 was refused: no seat")
+
+
+def test_a_question_snippets_and_a_conversation_are_cleaned_and_noted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLM_BASE_URL", "http://127.0.0.1:9/v1")  # a task needs a model, and a dry run asks none
+    monkeypatch.setenv("LLM_MODEL", "m")
+    (tmp_path / "a.log").write_bytes(b"\x1b[31mred\x1b[0m\r\nb\0\n")
+    (tmp_path / "said.jsonl").write_bytes(b'{"role": "user", "text": "a\\u0007b"}\r\n')
+    code, out, err = command(
+        "ask", "-", "--dry-run", "--json", "--protocol", "madp", "--snippet", str(tmp_path / "a.log"),
+        "--conversation", str(tmp_path / "said.jsonl"), "--state", str(tmp_path / "state"), said=b"why\x1b[2J?\r\n",
+    )  # fmt: skip
+    assert code == 0, err
+    notes = [
+        "question: 1 terminal sequence removed", "question: 1 line end made a line feed",
+        "code_snippets[0]: 2 terminal sequences removed", "code_snippets[0]: 1 line end made a line feed",
+        "code_snippets[0]: 1 control character removed (U+0000)",
+        "prior_conversation[0].text: 1 control character removed (U+0007)",
+    ]  # fmt: skip
+    assert json.loads(out)["cleaned"] == notes
+    assert [text.removeprefix("parley: ") for text in err.splitlines()][: len(notes)] == notes
+
+
+def test_a_cookie_key_that_cannot_be_kept_names_its_own_path(tmp_path: Path) -> None:
+    for path, why in ((tmp_path / "none/web.key", "No such file"), (tmp_path / "odd.key", "it is no key in hex")):
+        if path.parent.is_dir():
+            path.write_text("zz")
+        with pytest.raises(BadInput) as caught:
+            cookie_key(path)
+        assert str(caught.value).startswith(f"cookie-key: {path}: {why}")

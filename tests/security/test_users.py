@@ -13,7 +13,7 @@ from parley.bus.accounts import publics, table
 from parley.bus.cluster import certificates
 from parley.bus.connection import connect
 from parley.bus.embedded import EmbeddedServer
-from parley.bus.errors import WrongCredentials
+from parley.bus.errors import BadTable, WrongCredentials
 from parley.bus_admin.cluster import CONFIGURATION
 from parley.bus_admin.config import bus_config, tenant
 from parley.bus_admin.users import reload, revoke, rotate, user_words
@@ -250,3 +250,30 @@ async def test_a_certificate_is_renewed_under_load(tmp_path: Path, monkeypatch: 
         bare.server.kill()
         bare.server.start()
         await until(lambda: bare.owner.connected and bare.owner.certificate_ends == later)
+
+
+async def test_a_connection_that_ends_by_itself_is_closed_when_close_returns(tmp_path: Path) -> None:
+    """Whoever closes while the client is still at it waits for its socket, too."""
+    async with Kept(tmp_path) as engine:
+        guest = await connect(engine.server.url, engine.credentials["guest"], name="t")
+        writer = guest.nc._transport._io_writer  # type: ignore[union-attr]
+        await guest._error(Exception("nats: 'Authorization Violation'"))  # as the client tells of it
+        await asyncio.sleep(0)
+        assert guest.nc.is_closed and not writer.transport.is_closing(), "it has begun"
+        await guest.close()
+        assert writer.transport.get_extra_info("socket").fileno() == -1
+
+
+def test_a_configuration_without_a_user_names_him_nowhere() -> None:
+    users = table({"pro_1": "pro", "con_1": "con"})
+    public = publics(accounts.mint(users))
+    config = json.loads(rendered.render(users, public, store_dir="/x"))
+    less = rendered.without(config, public["con_1"])
+    text = json.dumps(less)
+    assert "con_1" not in text.replace("team_con", "")
+    assert public["con_1"] not in text
+    assert public["pro_1"] in text
+    rest = json.loads(rendered.render([u for u in users if u.name != "con_1"], public, store_dir="/x"))
+    assert less == rest, "as if he had never been"
+    with pytest.raises(BadTable, match="no user"):
+        rendered.without(less, public["con_1"])

@@ -63,6 +63,7 @@ def test_a_link_sets_the_cookie_once(local: Principals, clock: Clock) -> None:
         said = first.headers["set-cookie"].lower()
         assert "httponly" in said and "samesite=strict" in said
         assert http.get("/who").json()["who"] == "local"
+        assert http.get("/who", headers={"Authorization": "Bearer x"}).status_code == 401, "a token wins over it"
         http.cookies.clear()
         assert http.get(f"/login?code={code}").status_code == 401
         late = local.link()

@@ -1,6 +1,7 @@
 """What docs/security.md says of the doors that ship, attacked."""
 
 import hmac
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 
 pytest.importorskip("a2a", reason="the extra a2a is not installed: pip install 'parley[a2a]'")
 
+from parley.client.errors import BadInput
+from parley.web.doors import DoorOptions, doors
 from parley.web.webhook import Links, _Link
 from tests.support.engine import engine
 from tests.support.model import NO_ANSWER
@@ -98,3 +101,20 @@ async def test_a_task_is_nobodys_but_who_opened_it(site: Site) -> None:
     assert (await a2a(site.auditor, "CancelTask", id=sid))["error"]["code"] != 0, "who reads may not cancel"
     ended = await a2a(site.alice, "CancelTask", id=sid)
     assert ended["result"]["status"]["state"] == "TASK_STATE_CANCELED"
+
+
+@pytest.mark.parametrize(("door", "given", "secret", "says"), [
+    ("webhook", {"url": "ftp://x"}, SECRET, "doors.webhook.url"),
+    ("webhook", {"url": "http://x"}, "", "PARLEY_WEBHOOK_SECRET"),
+    ("webhook", {"url": "http://x"}, "whsec_c2hvcnQ=", "PARLEY_WEBHOOK_SECRET"),
+    ("nats-agents", {}, "", r"synadia_ai\S* is not installed: pip install 'parley\[nats-agents\]'"),
+])  # fmt: skip
+def test_a_door_that_lacks_an_address_a_secret_or_its_library_is_not_opened(
+    door: str, given: dict[str, str], secret: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARLEY_WEBHOOK_SECRET", secret)
+    for name in [name for name in sys.modules if name.startswith(("synadia_ai", "parley.web.nats_agents"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "synadia_ai", None)
+    with pytest.raises(BadInput, match=says):
+        doors(DoorOptions(opened={door: given}, secret=bytes(32), state=tmp_path))
