@@ -137,6 +137,19 @@ def test_tables_in_text() -> None:
     assert len(pieces) > 5 and all(p.text.count("S: ") == p.text.count("Rain: ") > 0 for p in pieces)
 
 
+def test_a_web_page_without_end_tags_and_with_an_encoding_of_its_own() -> None:
+    page = (
+        '<meta charset="iso-8859-1"><title>t</title><body><h2>The  canal</h2><p>Caf\u00e9 <br>of <b>1869</b> &amp; on.'
+        "<p>Ships pay.<ul><li>one<li>two <i>three</i></ul><table><tr><th>Year<th>Ships<tr>"
+        "<td rowspan=2>1870<td><p>486</p><tr><td>9</table><pre>a  b\n c</pre>"
+    )
+    (document,) = read(SentFile("page.htm", page.encode("latin-1"))).documents
+    assert document.text == (
+        "## The canal\n\nCaf\u00e9 of 1869 & on.\n\nShips pay.\n\n- one\n- two three\n\n"
+        "- Year: 1870; Ships: 486\n- Year: 1870; Ships: 9\n\n```\na  b\n c\n```\n"
+    )
+
+
 WITHOUT = """
 import sys; sys.modules["pypdfium2"] = None
 from parley.client.evidence import reading; reading.main()

@@ -21,11 +21,13 @@ from parley.client.show.card import Card, Chip, Quote
 from parley.client.show.open_items import OpenItem
 from parley.client.show.show import in_names
 from parley.client.view.fold import Fold, fold_of, of_result
+from parley.client.view.seats import Scene
 from parley.schemas import log
-from parley.schemas.post import Post
+from parley.schemas.post import Live, Post
 from parley.schemas.result import Result, ResultUsage, SeatUsage, Stop
 from parley.schemas.session import EVERYBODY, Document
-from parley.schemas.wire import raw
+from parley.schemas.wire import decode, encode, raw
+from tests.protocols.consensus.play import Play
 
 KEYS = st.text(max_size=6) | st.sampled_from([
     "answer", "reasoning", "citations", "confidence", "minority", "objections", "mixture", "team_totals", "depth",
@@ -111,29 +113,30 @@ def test_a_post_that_is_no_object_or_no_json_is_told(protocol: str) -> None:
         assert card is not None and (list(card_lines(card)) or card.place == "hidden"), (kind, body)
 
 
-@settings(max_examples=25)
-@example("maci", {}, [], {"stops": True})
-@example("maci", {}, [], {"stops": {"agreement": {"tests": [7, {"test": "disagreement"}]}}, "one_answer": "no"})
-@example("madp", {"answer": 1}, [], {})
-@given(st.sampled_from(PROTOCOLS), OBJECTS, st.lists(OBJECTS, max_size=3), OBJECTS)
-def test_no_result_is_too_odd_to_be_shown_and_explained(
-    protocol: str, outcome: dict[str, Any], rounds: list[dict[str, Any]], certificate: dict[str, Any]
+@settings(max_examples=30)
+@example("maci", {}, [], {"stops": True}, "song", None)
+@example(
+    "maci", {}, [], {"stops": {"agreement": {"tests": [7, {"test": "disagreement"}]}}, "one_answer": "no"}, "stop", 7
+)
+@example("madp", {"answer": 1}, [], {}, "work", "")
+@given(st.sampled_from(PROTOCOLS), OBJECTS, st.lists(OBJECTS, max_size=3), OBJECTS, st.sampled_from(KINDS), VALUES)
+def test_no_result_and_no_post_is_too_odd_to_be_shown_and_explained(
+    protocol: str,
+    outcome: dict[str, Any],
+    rounds: list[dict[str, Any]],
+    certificate: dict[str, Any],
+    kind: str,
+    body: Any,
 ) -> None:
     result = result_of(protocol, outcome, rounds, certificate)
-    record = record_of(protocol, say("closed", result, "", "control"))
+    said = say(kind, body), say("stop", body, "", "control")
+    record = record_of(protocol, *said, say("closed", result, "", "control"))
     for text in everywhere(record):
         assert NOT_LOADED in text or "nobody led" in text  # what stands behind an answer is told in place of the stop
     assert documents.document(record)["view"]["result"] is not None
     assert follow_up.earlier(record).background[0].text
     card = of_result(result)
     assert sum(len(told.text.split()) for told in card.lines) <= MOST_WORDS and card.parts
-
-
-@settings(max_examples=30)
-@given(st.sampled_from(PROTOCOLS), st.sampled_from(KINDS), VALUES)
-def test_no_post_is_too_odd_to_be_shown(protocol: str, kind: str, body: Any) -> None:
-    for text in everywhere(record_of(protocol, say(kind, body), say("stop", body, "", "control"))):
-        assert text
 
 
 STARTS = {".png": b"\x89PNG", ".svg": b"<?xml"}
@@ -202,3 +205,60 @@ def test_texts_call_seats_by_their_names_and_files_and_quotations_stay(said: str
     question = msgspec.structs.replace(card, asks=asks)
     assert in_names(question, seats) == question, "what is typed stands as it is typed"
     assert in_names(card, ()) == card
+
+
+# -- the live view: whose turn waits for nobody
+
+
+def said(seat: str, transition: int) -> Post:
+    return Post(
+        session="s", channel="public", k=0, n=0, transition=transition, at_ns=0, seat=seat, kind="song", round=3,
+        body=raw({}),
+    )  # fmt: skip
+
+
+def opened() -> Scene:
+    """The second seat's queue has another name."""
+    scene = Scene()
+    text = encode(Play().entries[0]).decode().replace('"queue":"panelist_2"', '"queue":"elsewhere"')
+    scene.entry(decode(text.encode(), log.Entry))
+    return scene
+
+
+def states(scene: Scene) -> list[str]:
+    return [scene.shown(name) for name in sorted(scene.seats)]
+
+
+def test_a_turn_whose_queue_nobody_serves_is_shown_at_once_and_until_somebody_does() -> None:
+    scene = opened()
+    assert sorted(scene.seats) == ["panelist_1", "panelist_2", "panelist_3"] and states(scene) == ["queued"] * 3
+    scene.workers(frozenset({"panelist_1", "panelist_2", "panelist_3", "analyst"}))
+    assert states(scene) == ["queued", "no worker", "queued"], "it is the queue that counts, and not the seat's name"
+    scene.workers(frozenset({"panelist_1", "elsewhere", "panelist_3"}))
+    assert states(scene) == ["queued"] * 3
+
+
+def test_a_worker_that_dies_while_it_thinks_is_seen() -> None:
+    scene = opened()
+    scene.live(Live(session="s1", seat="panelist_1", turn="0-0", state="thinking"))
+    scene.workers(frozenset({"panelist_1"}))
+    assert scene.shown("panelist_1") == "thinking"
+    scene.workers(frozenset())
+    assert scene.shown("panelist_1") == "no worker"
+    scene.live(Live(session="s1", seat="panelist_1", turn="0-0", state="done"))
+    assert scene.shown("panelist_1") == "answered", "what is answered waits for nobody"
+
+
+def test_what_comes_late_does_not_overwrite_what_a_seat_does_now() -> None:
+    scene = Scene()
+    scene.live(Live(session="s", seat="analyst", turn="9-1", state="thinking"))
+    scene.live(Live(session="s", seat="analyst", turn="5-0", state="done"))
+    assert states(scene) == ["thinking"]
+    scene.post(said("analyst", 9))
+    assert states(scene) == ["thinking"], "the turn was asked with the post"
+    scene.post(said("analyst", 12))
+    assert states(scene) == ["answered"]
+    scene.live(Live(session="s", seat="analyst", turn="9-1", state="thinking"))
+    assert states(scene) == ["answered"] and not scene.busy()
+    scene.live(Live(session="s", seat="analyst", turn="12-0", state="thinking"))
+    assert states(scene) == ["thinking"]

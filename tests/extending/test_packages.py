@@ -18,6 +18,7 @@ from parley.bus.accounts import mint, publics, table
 from parley.bus.errors import Denied
 from parley.bus.rendered import render
 from parley.bus_admin.config import of_packages
+from parley.client.show.palette import seat_name
 from parley.coordinator import admission
 from parley.coordinator.commands import AskSeat, Finish, SayOn, Stop
 from parley.coordinator.machine import Protocol
@@ -347,6 +348,11 @@ def test_a_seat_function_that_raises_refuses_the_opening_with_its_place(protocol
     asked = OpenSession(question="Tea?", protocol="jury")
     with pytest.raises(Inadmissible, match=r"the code of protocol jury failed: ZeroDivisionError: .*test_packages.py:"):
         admission.check({"jury": broken}, asked)
+
+
+def test_a_seat_of_a_package_is_read_without_the_packages_name(protocol: Protocol) -> None:
+    assert seat_name(f"{ROLE}_1") == "Juror 1"
+    assert seat_name("x_other_singer_2") == "Other singer 2", "a package that is not here"
 
 
 # ---------------------------------------------------------------- what tests need

@@ -1,7 +1,8 @@
-"""The file of what was learned, and what a new session is opened with."""
+"""The file of what was learned, what a new session is opened with, and the whole way from feedback to a session."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -18,6 +19,7 @@ from parley.planned.plan import plan_of
 from parley.schemas.session import OpenSession
 from parley.serving.offered_models import offers_of
 from parley.settings import Settings, load
+from tests.parley.support import Front
 
 NOW = 10**18
 
@@ -129,3 +131,63 @@ def test_learning_where_no_session_ever_was_keeps_what_is_known(tmp_path: Path) 
 async def test_without_a_file_nothing_is_learned() -> None:
     with pytest.raises(BadInput, match=r"learned\.file: nothing is kept without a file; name one"):
         await learn(None, None)
+
+
+# -- the whole way on real stacks
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "rollout"
+EVIDENCE = ("--evidence", str(EXAMPLE / "evidence"), "--protocol", "consensus")
+
+
+def asked(front: Front, question: str, *options: str) -> Any:
+    """The result, settled or not."""
+    code, out, err = front.run("ask", question, *EVIDENCE, *options, "--json")
+    assert code in (0, 3), err
+    return json.loads(out)
+
+
+@pytest.mark.slow
+def test_feedback_becomes_records_that_the_next_session_weighs_by(tmp_path: Path) -> None:
+    front = Front(tmp_path)
+    assert "nothing is known of any member" in front.run("reliability", "list")[1]
+    question = (EXAMPLE / "question.txt").read_text().strip()
+    first = asked(front, question, "--kind", "operations")
+    plain = front.json("explain", first["session"], "--json")
+    assert "reliability" not in first["stop"]["certificate"] and "calibrated" not in plain["result"]
+    assert front.run("explain", first["session"], "past")[0] == 2, "there is no such part"
+    front.json("feedback", first["session"], "right", "--json")
+    learned = front.json("reliability", "learn", "--json")
+    assert (learned["sessions"], learned["of_members"], learned["unread"]) == (1, 1, [])
+    kept = store.read(Path(learned["file"])).verdicts[0]
+    assert kept.stop and kept.rounds[-1].share > 50 and kept.rounds[-1].right is True
+    listed = front.json("reliability", "list", "--kind", "operations", "--json")
+    assert {(row["by"], row["kind"]) for row in listed["rows"]} >= {("seat", "operations")}
+    assert listed["sessions"] == 1 and listed["used"] is True
+
+    other = asked(front, f"{question} Say it shortly.", "--kind", "operations")
+    known = other["stop"]["certificate"]["reliability"]
+    assert known["kind"] == "operations" and known["sessions"] == 1 and len(known["seats"]) == 3
+    code, told, _ = front.run("explain", other["session"], "past")
+    assert code == 0 and "Seats weighed by their records on questions of the kind operations" in told
+    assert front.run("replay", other["session"])[0] == 0
+
+
+@pytest.mark.slow
+async def test_the_python_api_carries_records(tmp_path: Path) -> None:
+    members = (MemberAnswer(seat="panelist_1", model="extractive", right=True),)
+    said = [KnownOutcome(session=f"s{n}", question=f"q{n}", at_ns=1, members=members, right=True) for n in range(3)]
+    store.write(tmp_path / store.NAME, store.Store(verdicts=tuple(said)))
+    async with parley.local(protocol="consensus", state=tmp_path) as p:
+        for on in (True, False):
+            p.learned = tmp_path / store.NAME if on else None
+            result = await p.ask("Canary or big-bang?", evidence=EXAMPLE / "evidence", kind="law")
+            assert ("reliability" in result.stop.certificate) is on
+        p.learned = tmp_path / store.NAME
+        session = await p.start("Canary or big-bang?", evidence=EXAMPLE / "evidence", settings={"round_limit": 1})
+        result = await session.result()
+        await session.feedback(True)
+        report = await p.learn()
+        assert (report.sessions, report.kept, report.unread) == (1, 4, ())
+        assert store.read(tmp_path / store.NAME).verdicts[-1].session == result.session
+        other = await p.learn(file=tmp_path / "other.json")
+        assert (other.kept, p.learned) == (1, tmp_path / "other.json"), "a file of its own, which is read from now on"

@@ -1,20 +1,15 @@
 """A real cluster of nats-servers for tests: three children on 127.0.0.1."""
 
 import asyncio
-import contextlib
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from parley.bus import accounts, streams
 from parley.bus.accounts import Credentials, User
 from parley.bus.connection import Connection, connect
-from parley.bus.errors import NoAnswer
 from parley_research.embedded_cluster import EmbeddedCluster
 
 QUEUES = {"panel_1": "panelist", "panel_2": "panelist", "panel_3": "panelist", "analyst": "analyst"}
-READY_S = 30.0
 
 
 class Cluster:
@@ -56,16 +51,3 @@ class Cluster:
         """Connect as a user: to all servers, or with the address of one alone."""
         url = self.url if server is None else self.nats.servers[server].url
         return await connect(url, self.keys[user], name=f"test-{user}", retry_first=True)
-
-    async def leader(self, stream: str, conn: Connection) -> int:
-        """The number of the server that leads a stream, once there is one."""
-        deadline = time.monotonic() + READY_S
-        while True:
-            info: dict[str, Any] = {"cluster": {}}
-            with contextlib.suppress(NoAnswer):  # while one is chosen
-                info = await conn.api(f"STREAM.INFO.{stream}", timeout_s=1.0)
-            name = info["cluster"].get("leader", "")
-            if name:
-                return int(name.rpartition("-")[2]) - 1
-            assert time.monotonic() < deadline, f"{stream} has no leader"
-            await asyncio.sleep(0.05)

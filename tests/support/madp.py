@@ -58,10 +58,6 @@ class Actor:
         """What it was asked."""
         return [s.kind for s in self.shown]
 
-    def briefs(self, kind: str) -> list[Any]:
-        """Of the turns of this kind that it was asked."""
-        return [s.brief for s in self.shown if s.kind == kind]
-
     async def reply(self, shown: Shown, emit: Emit) -> Completion:
         """What is written down next."""
         if shown.protocol != "madp":

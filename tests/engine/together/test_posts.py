@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import itertools
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,10 +14,11 @@ from parley.bus.channels import CONTROL, PUBLIC
 from parley.bus.errors import BusError
 from parley.bus.library import Msg
 from parley.bus.posts import Audience, Reader
-from parley.schemas.post import CLOSED, Post, Posts, ReadPosts, decode_posts, together
+from parley.schemas.post import CLOSED, Live, Post, Posts, ReadPosts, decode_posts, together
 from parley.schemas.wire import decode, encode, raw
 from tests.engine.together.test_replies import PANEL, round_asked, said_at_once
 from tests.support.engine import Engine, until
+from tests.support.model import read_journal
 
 
 def post(channel: str, kind: str, k: int, size: int = 10) -> Post:
@@ -105,6 +108,37 @@ async def test_who_comes_later_hears_all_that_is_said_from_then_on(bare: Engine)
     assert tuple(public) == await bare.posts("s1", PUBLIC)
     assert len(public) > before
     assert {p.k for p in live} >= {p.k for p in public[before:]}
+
+
+async def test_who_comes_later_soon_sees_who_is_thinking(bare: Engine, tmp_path: Path) -> None:
+    journal = tmp_path / "calls"
+    await bare.moderator()
+    slow: dict[str, Any] = {"latency_s": 1.0, "journal": str(journal)}
+    for queue in bare.queues:
+        await bare.worker(queue, slow if queue in PANEL else None)
+    await bare.open("s1")
+
+    async def seen() -> bool:
+        return thinking >= set(PANEL)
+
+    await until(lambda: sum("/2/" in call.turn for call in read_journal(journal)) == len(PANEL))
+    thinking: set[str] = set()
+
+    def on_live(live: Live) -> None:
+        if live.state == "thinking" and live.turn.split("-")[0] != "0":
+            thinking.add(live.seat)
+
+    async def follow() -> None:
+        async for _ in Reader(bare.owner).follow("s1", [PUBLIC, CONTROL], on_live=on_live):
+            pass
+
+    following = asyncio.create_task(follow())
+    try:
+        await until(seen)
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    assert thinking >= set(PANEL)
 
 
 async def test_what_a_moderator_could_not_read_in_time_is_asked_for_until_it_is_whole(bare: Engine) -> None:
