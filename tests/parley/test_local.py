@@ -155,6 +155,11 @@ async def test_lost_posts_come_from_history(
         assert order.index(("position", 2)) < order.index(("stop", 0))
 
 
+async def test_an_unknown_session_is_said(front: parley.Parley) -> None:
+    with pytest.raises(parley.UnknownSession, match="no session nope"):
+        await front.session("nope").result()
+
+
 def test_secrets_are_for_their_owner_alone(lease: Lease) -> None:
     private = [lease.state / "stack.json", *(lease.state / "keys").iterdir(), lease.state / "bus" / "server.conf"]
     assert {oct(p.stat().st_mode & 0o777) for p in private} == {"0o600"}

@@ -1,10 +1,6 @@
 """Options and commands that belong to protocols: declared in their SETUPs, and there without a general file's help."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -21,7 +17,6 @@ from parley.client.protocols import all_setups, setup_of
 from parley.client.setup.options import PANEL, SESSION, Option
 from parley.client.setup.setup import Setup, Several, in_order
 from parley.planned.plan import plan_of
-from parley.schemas import registry
 from parley.settings import load, protocol_settings
 from tests.support import forks
 
@@ -86,41 +81,6 @@ def test_defaults_seat_any_protocol() -> None:
     several = Setup("x", several=Several("one", "ones", 2), others=("other",))
     assert several.queues({}) == ("one_1", "one_2", "other") and several.queues({"ones": 1}) == ("one_1", "other")
     assert [s.name for s in in_order([Setup("b"), Setup("a"), Setup("c", rank=1)])] == ["c", "a", "b"]
-
-
-BRINGS = """
-from parley.client.setup.options import Option
-from parley.client.setup.setup import Command, Setup
-from parley.client.show.show import Show
-class SHOW(Show):
-    setup = Setup("toy", options=(Option("--dice", int | None, "How many."),), stack_options=(),
-        commands=(Command("roll", "Roll the dice.", "FILE", "What is rolled.", lambda name: {"rolled": name}),))
-"""
-
-
-def test_an_installed_protocol_brings_its_options_and_commands(tmp_path: Path) -> None:
-    (tmp_path / "toy_show.py").write_text(BRINGS)
-    info = tmp_path / "toy-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[parley.shows]\ntoy = toy_show:SHOW\n")
-
-    def run(*words: str) -> str:
-        code = f"import sys; sys.path.append({str(tmp_path)!r}); from parley.cli.app import main; main()"
-        environment = {**os.environ, registry.ALLOWED: "toy"}
-        done = subprocess.run(
-            [sys.executable, "-c", code, *words], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True,
-            env=environment,
-        )  # fmt: skip
-        return done.stdout
-
-    of_toy = run("ask", "--protocol", "toy", "--help")
-    assert "--dice <int>" in of_toy and "How many." in of_toy
-    assert "--dice" not in run("ask", "--help") and "--dice" in run("ask", "--help-all")
-    assert "--dice" not in run("up", "--help")
-    listed = [line.split()[0] for line in run("--help").splitlines() if line.startswith("  ") and line.split()]
-    assert {"roll", "signals"} <= set(listed)
-    assert json.loads(run("roll", "two", "--json")) == {"rolled": "two"}
 
 
 def test_each_command_of_parley_stands_in_one_section_of_the_help() -> None:

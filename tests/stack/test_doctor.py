@@ -1,4 +1,4 @@
-"""The doctor with keys of every kind, and at each server of a cluster."""
+"""The doctor with keys of every kind, and what it says of how many servers are there."""
 
 from pathlib import Path
 
