@@ -54,6 +54,16 @@ async def test_a_list_follows_a_session_from_its_opening_to_its_erasure(stack: E
     assert (await stack.sessions()).rows[0].question == ""
 
 
+async def test_a_refused_opening_is_listed_until_the_id_is_opened(stack: Engine) -> None:
+    moderator = await stack.connect("moderator")
+    assert (await stack.open("s1", protocol="nonsense")).fate == "refused"
+    assert await held(moderator) == [(subjects.index("refused", "owner", "s1"), "refused")]
+    assert (await stack.open("s1")).fate == "taken"
+    assert (await stack.open("s1")).fate == "refused"
+    await stack.closed("s1")
+    assert await held(moderator) == [(subjects.index("over", "owner", "s1"), "finished")]
+
+
 async def test_a_row_that_was_not_written_comes_with_the_repeat(bare: Engine) -> None:
     """A moderator that dies between the append and its effects: whoever gets the submission again writes the row."""
     moderator = await bare.moderator()
