@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -108,18 +109,19 @@ async def test_the_model_that_agrees_makes_nobody_less_sure() -> None:
 
 
 @pytest.mark.parametrize(
-    "shown",
+    "asks",
     [
-        turn(NOTHING),
-        turn(SURE),
-        msgspec.structs.replace(turn(UNSURE), brief=msgspec.structs.replace(turn(UNSURE).brief, keyword=True)),
-        turn(UNSURE, asking=None),
-        turn(UNSURE, asking=Asking(below=0.5, within_s=20.0)),
-        turn(UNSURE, specs=(SHIPPED["generalist"],)),
+        lambda: turn(NOTHING),
+        lambda: turn(SURE),
+        lambda: msgspec.structs.replace(turn(UNSURE), brief=msgspec.structs.replace(turn(UNSURE).brief, keyword=True)),
+        lambda: turn(UNSURE, asking=None),
+        lambda: turn(UNSURE, asking=Asking(below=0.5, within_s=20.0)),
+        lambda: turn(UNSURE, specs=(SHIPPED["generalist"],)),
     ],
     ids=["nothing is left of the prompt", "sure", "the degraded mode", "not wanted", "sure enough", "nobody is there"],
 )
-async def test_the_model_is_not_asked(shown: Shown) -> None:
+async def test_the_model_is_not_asked(asks: Callable[[], Shown]) -> None:
+    shown = asks()  # made now: experts that were heard are forgotten after a while
     done, server = await asked(shown, says(ANSWER))
     assert done == await computed(shown) and not server.requests
 
