@@ -159,14 +159,6 @@ def test_control_characters_are_refused_in_every_text(old: str, new: str, field:
     assert read_text(altered(old, new.replace("\\e", "é "))).id == "gardener"
 
 
-def test_aliases_that_unfold_without_end_are_refused_in_a_short_error() -> None:
-    levels = "".join(f", &{b} [{', '.join([f'*{a}'] * 9)}]" for a, b in zip("abcdefghijk", "bcdefghijkl", strict=True))
-    for bomb in (f"[&a [x]{levels}]", "&a [*a]"):
-        with pytest.raises(ExpertError) as refused:
-            read_text(altered("[hedge, lawn]", bomb))
-        assert refused.value.why.startswith("is not YAML: ") and len(refused.value.why) < 300
-
-
 # ---------------------------------------------------------------- folders
 
 

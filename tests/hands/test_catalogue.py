@@ -10,7 +10,6 @@ from parley.agents.hands.catalogue import Hand, HandsError, find, hand_of, load
 from parley.agents.hands.made import hands_of, variables
 from parley.agents.model.base import ModelMisconfigured
 from parley.schemas.wire import InvalidValue
-from tests.parley.support import Front
 from tests.tools.support import SPEC
 
 GOOD = """
@@ -101,21 +100,3 @@ def test_a_specification_says_a_name_and_never_a_command(tmp_path: Path) -> None
             load_spec(path)
     with pytest.raises(InvalidValue, match=r"hands: got 'A B'.*wanted is a name"):
         replace(SPEC, hands="A B")
-
-
-@pytest.mark.slow
-def test_the_doctor_starts_each_and_says_what_is_wrong(tmp_path: Path) -> None:
-    """`sh` takes no --version, so what shows that it starts is named."""
-    front = Front(tmp_path, protocol="madp")
-    (tmp_path / "hands.yaml").write_text(
-        "hands:\n  good: {command: [sh], version: [sh, -c, 'echo shell 7; echo more']}\n"
-        "  bad: {command: [sh], version: [sh, -c, 'echo gone >&2; exit 4']}\n  none: {command: [no-such-program]}\n"
-        "  own: builtin\n"
-    )
-    code, out, _ = front.run("doctor", env={"PARLEY_HANDS": "hands.yaml"})
-    assert code == 1 and "hands        ok           good: shell 7\n" in out
-    assert "hands        missing      bad: sh: exit 4: gone" in out
-    assert "missing      hands none: no program 'no-such-program' is found" in out and "own" not in out
-    (tmp_path / "hands.yaml").write_text("hands: {a: {}}")
-    code, out, _ = front.run("doctor", env={"PARLEY_HANDS": "hands.yaml"})
-    assert code == 1 and "missing      hands.yaml: hands.a: one of command and acp is wanted" in out

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from parley.agents.hands.catalogue import Hand, TurnLimits
 from parley.agents.hands.hand import AgentHands
+from parley.agents.hands.look import try_out
 from parley.agents.model.base import ModelRefused
 from parley.agents.tools import sandbox
 from parley.agents.tools.folder import unpack_archive
@@ -161,3 +162,9 @@ def test_a_worker_with_hands_reserves_tokens_and_says_what_is_missing() -> None:
     hands.why_not = "there is no sandbox"
     asyncio.run(worker.look_at_tools())
     assert worker.no_tools == "hands own: there is no sandbox"
+
+
+async def test_one_is_started_and_asked_what_it_is_before_any_turn() -> None:
+    good = Hand(command=("sh",), version=("sh", "-c", "echo shell 7; echo more"))
+    bad = Hand(command=("sh",), version=("sh", "-c", "echo gone >&2; exit 4"))
+    assert [await try_out(hand) for hand in (good, bad)] == [(True, "shell 7"), (False, "sh: exit 4: gone")]

@@ -253,14 +253,11 @@ BAD: list[tuple[dict[str, str], str]] = [
         "^PANELIST_LLM_PROVIDER is extractive.*PANELIST_LLM_MODEL",
     ),
     ({"LLM_PROVIDER": "openai", "LLM_MODEL": "m"}, "provider openai needs a key: set OPENAI_API_KEY or LLM_API_KEY"),
-    ({"LLM_PROVIDER": "claude", "LLM_MODEL": "m"}, "provider anthropic needs a key: set ANTHROPIC_API_KEY"),
-    ({"LLM_PROVIDER": "openai"}, "set LLM_MODEL"),
     ({"LLM_PROVIDER": "openai_compatible", "LLM_MODEL": "m"}, "set LLM_BASE_URL"),
     ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_API_KEY_FILE": "/k"}, "LLM_API_KEY and LLM_API_KEY_FILE are both set"),
     ({"LLM_MODEL": "m", "OPENAI_API_KEY_FILE": "/no/such"}, "OPENAI_API_KEY_FILE: .* cannot be read"),
     ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_TEMPERATURE": "inf"}, "got 'inf', expected a finite number"),
     ({"LLM_MODEL": "m", "LLM_API_KEY": f"{KEY}é"}, "LLM_API_KEY: a key has printable ASCII characters"),
-    ({"LLM_MODEL": "m", "LLM_API_KEY_FILE": "/dev/null"}, "LLM_API_KEY_FILE: the file that it names is"),
     ({"LLM_MODEL": "m", "LLM_API_KEY": KEY, "LLM_USD_PER_MILLION_INPUT": "-1"}, "LLM_USD_PER_MILLION_INPUT: got -1"),
 ]
 
@@ -275,12 +272,10 @@ def test_a_mistake_is_named_with_its_variable_and_without_a_key(environ: dict[st
 URL = {"base_url": "http://h/v1", "model": "m"}
 BAD_OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"modle": "x"}, "options.modle: no such option; did you mean model?"),
-    ({"provider": "gemni", "model": "m"}, "did you mean gemini"),
     ({**URL, "base_url": "https://api.anthropic.com/v1", "temperature": 1.5}, "allowed is 0 to 1"),
     ({**URL, "concurrency": 0}, "options.concurrency"),
     ({**URL, "structured": "xml"}, "options.structured: got 'xml', allowed are json_schema, json_object, text"),
     ({**URL, "base_url": f"https://u:{KEY}@h/v1"}, "keys do not belong in an address"),
-    ({**URL, "base_url": "ftp://h"}, "options.base_url: got 'ftp://h'"),
     ({**URL, "api_key": KEY}, "keys do not belong in agent files"),
     ({**URL, "usd_per_million_input": 1}, "options.usd_per_million_output: a price is two numbers"),
     ({**URL, "key_variable": "NOT_SET_HERE"}, "set NOT_SET_HERE"),
@@ -302,7 +297,6 @@ def test_a_bad_option_is_named(given: dict[str, Any], message: str) -> None:
         ("- {model: a, input: 1, output: .nan}", "row 1 .*output: got nan"),
         ("- {model: a, input: 1, cached: 1}", "row 1: expected the fields model, input, output, and cached if you"),
         ("a: 1", "a list of rows"),
-        ("[", "is not YAML"),
         ("- {model: a, input: 1,\n   input: 2, output: 1}", "p.yaml, line 2: the key input stands here again"),
     ],
 )
@@ -368,7 +362,6 @@ def test_a_secret_shows_itself_nowhere() -> None:
         ({"http_proxy": "http://p:1", "no_proxy": "model.test:81"}, "http://model.test:81/v1", None),
         ({"http_proxy": "http://p:1", "no_proxy": "model.test:81"}, "http://model.test:82/v1", "http://p:1"),
         ({"http_proxy": "http://p:1"}, "http://127.0.0.1:81/v1", None),
-        ({"http_proxy": "http://p:1"}, "http://localhost:81/v1", None),
     ],
 )
 def test_the_environments_proxy_is_asked_for_other_machines_alone(
