@@ -23,6 +23,7 @@ from parley.schemas import log
 from parley.schemas.past_sessions.fork import Fork
 from parley.schemas.session import EVERYBODY, Document, ForkSession
 from tests.engine.test_children import once
+from tests.outcomes.played import fold, get, shown, take
 from tests.support.engine import Engine
 from tests.support.model import StubModel
 
@@ -116,6 +117,16 @@ async def test_what_cannot_be_is_refused_in_words(bare: Engine) -> None:
     await refused("session s1 was opened by somebody else", ForkSession(of="s1"), other)
     await client.erase("s1")
     await refused("session s1: it was erased", ForkSession(of="s1"))
+
+
+async def test_what_it_carries_is_counted_once(stack: Engine) -> None:
+    await finished(stack)
+    await owner(stack).fork(ForkSession(of="s1"), "f1")
+    after = await result(stack, "f1")
+    into = fold()
+    take(into, "f1", [e.encode() for e in await stack.log("f1")])
+    assert 0 < after["usage"]["calls"] < after["fork"]["paid"]["calls"]
+    assert get(shown(into.totals()), "session_calls_total", protocol="consensus") == after["usage"]["calls"]
 
 
 ROOM = 256 * 1024
