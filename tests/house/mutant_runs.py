@@ -23,7 +23,7 @@ from tests.house.mutations import PACKAGES, Mutant, Tree
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = Path(__file__).parent / "watching"
-QUICK = "not slow and not serial"
+QUICK = "not slow and not serial and not nightly"
 TEST_S = 30
 """A test that runs longer has failed: with the mutant it does not end."""
 MEMORY = 6 << 30
