@@ -45,8 +45,8 @@ class Attacker:
         self.others = [c for c in users.values() if c.user != user.user]
 
     def agents(self) -> list[Credentials]:
-        """One other agent of each account, its own too."""
-        return list({c.account: c for c in self.others if c.kind == accounts.AGENT}.values())
+        """Every other agent: a right too many may name any single one."""
+        return [c for c in self.others if c.kind == accounts.AGENT]
 
     def submitters(self) -> list[Credentials]:
         """The others who open sessions."""
@@ -182,3 +182,5 @@ ATTACKS: dict[str, Callable[[Attacker], Iterator[Try]]] = {
     "commands the server": _commands_the_server,
 }
 """What is tried, in words, and how."""
+NEEDS = dict.fromkeys(("speaks as another seat", "takes others' turns"), "another agent's key")
+"""Whose key an attack cannot be tried without; the others that have no try need any other user's."""

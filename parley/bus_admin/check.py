@@ -3,7 +3,8 @@
 Each user tries what it may not (`parley.bus_admin.attacks`), and the server must refuse it. Besides, the server's
 operator asks it what crosses between its accounts, and compares that with the table. All that it needs is the users'
 credentials, from the folder that `parley bus config` wrote or from an embedded stack's `keys`. A row is good only if
-every try was refused; a try that the server let through fails, whether it would have had an effect or not.
+every try was refused; a try that the server let through fails, whether it would have had an effect or not. What could
+not be tried for want of a key is neither, and then nothing is said of the table.
 """
 
 import asyncio
@@ -25,16 +26,16 @@ from parley.bus.accounts import SYS, Credentials
 from parley.bus.channels import CORE
 from parley.bus.connection import Connection, connect
 from parley.bus.errors import BadKeyFile, BusError, Denied, WrongCredentials, addresses, shown_address
-from parley.bus_admin.attacks import ATTACKS, NOT_STORED, Attacker, Try
+from parley.bus_admin.attacks import ATTACKS, NEEDS, NOT_STORED, Attacker, Try
 from parley.client.errors import BadInput, Unreachable, bad_input
 
-Outcome = Literal["refused", "WENT THROUGH", "could not run", "as in the table", "not asked"]
+Outcome = Literal["refused", "WENT THROUGH", "could not run", "as in the table", "not tried"]
 REFUSED: Outcome = "refused"
 THROUGH: Outcome = "WENT THROUGH"
 NOT_RUN: Outcome = "could not run"
 SAME: Outcome = "as in the table"
-NOT_ASKED: Outcome = "not asked"
-GOOD = (REFUSED, SAME, NOT_ASKED)
+NOT_TRIED: Outcome = "not tried"
+GOOD = (REFUSED, SAME)
 COMPARED = "imports beyond the table"
 TRUSTED = (accounts.MODERATOR, accounts.OPERATOR)
 """Kinds that are trusted with everything of the bus or of the server: they attack nobody."""
@@ -68,13 +69,26 @@ class AttackResult:
     tries: int = 0
     through: list[Breach] = field(default_factory=list)
     not_run: list[Breach] = field(default_factory=list)
+    lacking: set[str] = field(default_factory=set)
+    """Users of the server whose keys are not there."""
 
     @property
     def outcome(self) -> Outcome:
-        """Worst first: something went through, something could not run."""
+        """Worst first: something went through, something could not run, something was not tried."""
         if self.through:
             return THROUGH
-        return NOT_RUN if self.not_run or not (self.tries or self.good == NOT_ASKED) else self.good
+        if self.not_run:
+            return NOT_RUN
+        return self.good if self.tries and not self.lacking else NOT_TRIED
+
+    @property
+    def needs(self) -> str:
+        """The keys for want of which it was not tried; empty: it was."""
+        if self.outcome != NOT_TRIED:
+            return ""
+        if self.lacking:
+            return "the keys of " + ", ".join(sorted(self.lacking))
+        return "the operator's key" if self.attack == COMPARED else NEEDS.get(self.attack, "another user's key")
 
     @property
     def found(self) -> list[Breach]:
@@ -144,7 +158,7 @@ async def servers_of(url: str, users: Mapping[str, Credentials]) -> list[str]:
 async def _check(url: str, users: Mapping[str, Credentials], names: Sequence[str]) -> list[AttackResult]:
     results = {attack: AttackResult(attack) for attack in ATTACKS}
     operator = next((c for c in users.values() if c.kind == accounts.OPERATOR), None)
-    compared = AttackResult(COMPARED, NOT_ASKED if operator is None else SAME)
+    compared = AttackResult(COMPARED, SAME)
     servers = await servers_of(url, users)
     for server in servers:
         at = url if len(servers) == 1 else server
@@ -157,7 +171,7 @@ async def _check(url: str, users: Mapping[str, Credentials], names: Sequence[str
             await asyncio.gather(*(attack_as(conn, users, results, told) for conn in conns.values()))
         if operator is not None:
             await _compare(at, operator, users, compared, told)
-    return [*(result for result in results.values() if result.users), compared]
+    return [*results.values(), compared]
 
 
 async def attack_as(
@@ -202,7 +216,7 @@ async def _compare(
 ) -> None:
     """Ask the server, as its operator, what each user's account takes of others', and find what the table does not say.
 
-    What comes from an account of nobody in the folder cannot be judged."""
+    What comes from an account of nobody in the folder cannot be judged; whose they are is noted."""
     rows = [c.row for c in users.values() if c.kind != accounts.OPERATOR]
     known = {CORE, *map(rights.broker_account, rows)}
     wanted: dict[str, set[tuple[str, str]]] = {account: set() for account in known}
@@ -210,6 +224,11 @@ async def _compare(
         for account, crossings in importers.items():
             wanted[account] |= {(exporter, taken) for taken, _ in crossings}
     async with await connect(url, operator, name="parley bus check") as conn:
+        try:
+            strangers = set((await _accountz(conn))["accounts"]) - known
+            result.lacking |= {name.partition(":")[2] for name in strangers if ":" in name}
+        except (BusError, ValueError, KeyError) as error:
+            result.not_run.append(Breach(who=operator.user, what=str(error), server=at))
         for row in rows:
             account = rights.broker_account(row)
             result.users.add(row.name)
@@ -230,24 +249,33 @@ async def _compare(
 async def _taken(conn: Connection, account: str) -> set[tuple[str, str]] | None:
     """(exporting account, subject) of an account's imports, but for what the server itself adds; None: it has no such
     account. Raises BusError; ValueError, KeyError: an answer of another form."""
-    asked = f"$SYS.REQ.SERVER.{conn.server_id}.ACCOUNTZ"
-    answer = await conn.request(asked, json.dumps({"account": account}).encode(), _ASK_S)
-    detail = (json.loads(answer.data).get("data") or {}).get("account_detail")
+    detail = (await _accountz(conn, account=account)).get("account_detail")
     if detail is None:
         return None
     return {(i["account"], i["subject"]) for i in detail.get("imports") or () if i["account"] != SYS}
 
 
-def good(rows: Sequence[AttackResult]) -> bool:
-    """Whether every attack was refused, and no account takes more than the table says."""
-    return bool(rows) and all(row.outcome in GOOD for row in rows)
+async def _accountz(conn: Connection, **asked: str) -> dict[str, Any]:
+    """What the server says of one account, or the names of all. Raises BusError; ValueError: no JSON."""
+    subject = f"$SYS.REQ.SERVER.{conn.server_id}.ACCOUNTZ"
+    answer = await conn.request(subject, json.dumps(asked).encode(), _ASK_S)
+    return json.loads(answer.data).get("data") or {}
+
+
+def status(rows: Sequence[AttackResult]) -> int:
+    """The exit status. 0: every attack was refused, and no account takes more than the table says; 1: one was not; 3:
+    none went through, and not all were tried."""
+    outcomes = {row.outcome for row in rows}
+    if outcomes & {THROUGH, NOT_RUN}:
+        return 1
+    return 3 if NOT_TRIED in outcomes else 0
 
 
 def document(url: str, rows: Sequence[AttackResult]) -> dict[str, Any]:
     """The report as JSON values."""
     return {
         "bus": url,
-        "passed": good(rows),
+        "passed": status(rows) == 0,
         "attacks": len(rows),
         "outcomes": dict(Counter(row.outcome for row in rows)),
         "rows": [_row(row) for row in rows],
@@ -256,7 +284,8 @@ def document(url: str, rows: Sequence[AttackResult]) -> dict[str, Any]:
 
 def _row(row: AttackResult) -> dict[str, Any]:
     found = [msgspec.to_builtins(breach) for breach in row.found]
-    return {"attack": row.attack, "outcome": row.outcome, "users": len(row.users), "tries": row.tries, "found": found}
+    counts = {"users": len(row.users), "tries": row.tries}
+    return {"attack": row.attack, "outcome": row.outcome, **counts, "needs": row.needs, "found": found}
 
 
 def table(rows: Sequence[AttackResult]) -> Iterator[str]:
@@ -268,13 +297,21 @@ def table(rows: Sequence[AttackResult]) -> Iterator[str]:
             more = f" (+{len(row.found) - 1})" if len(row.found) > 1 else ""
             room = WIDTH - len(line) - len(": ") - len(more)
             line += f": {_cut(row.found[0].words, room)}{more}"
-        elif row.tries:
+        elif row.needs:
+            line = _cut(f"{line}: it needs {row.needs}", WIDTH)
+        else:
             line += f" ({row.tries} tries)"
         yield line
-    bad = sum(row.outcome not in GOOD for row in rows)
+    tried = [row for row in rows if row.outcome != NOT_TRIED]
+    bad = sum(row.outcome not in GOOD for row in tried)
     users = max((len(row.users) for row in rows), default=0)
-    said = "the server enforces the table" if good(rows) else f"{bad} of them failed; --json names every user"
-    yield f"{len(rows)} attacks as {users} users: {said}"
+    left = len(rows) - len(tried)
+    said = "the server enforces the table"
+    if bad:
+        said = f"{bad} of them failed; --json names every user" + (f"; {left} not tried" if left else "")
+    elif left:
+        said = f"refused; {left} not tried: --dir takes the folder of all keys"
+    yield f"{len(tried)} attacks as {users} users: {said}"
 
 
 def _cut(text: str, room: int) -> str:

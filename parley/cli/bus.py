@@ -176,9 +176,11 @@ def _address(nats: str | None, folder: Path) -> str:
 def bus_check(folder: Keys, nats: Address = None) -> Answer:
     """Try whether the server of a running bus enforces the accounts' table.
 
-    Each user tries what it may not. Nothing is left behind.
+    Each user whose key is in the folder tries what it may not, against each other user whose key is there. Nothing is
+    left on the bus; the server's log gets a line for each refusal: about 1 MB for 20 users, 5 MB for 50.
 
-    Exit status: 0 every attack was refused, 1 otherwise.
+    Exit status: 0 every attack was tried and refused, 1 one was not refused or could not run, 3 none went through,
+    and some were not tried, since keys are not there.
 
     \b
     Example:
@@ -188,7 +190,7 @@ def bus_check(folder: Keys, nats: Address = None) -> Answer:
 
     url = _address(nats, folder)
     rows = check.run(url, folder)
-    return Answer(check.document(url, rows), check.table(rows), 0 if check.good(rows) else 1)
+    return Answer(check.document(url, rows), check.table(rows), check.status(rows))
 
 
 @command(app, "certificates", "json")

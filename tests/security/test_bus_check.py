@@ -14,7 +14,7 @@ from parley.bus.connection import Connection, connect
 from parley.bus.embedded import EmbeddedServer
 from parley.bus_admin import check
 from parley.bus_admin.attacks import ATTACKS
-from parley.bus_admin.check import COMPARED, NOT_ASKED, NOT_RUN, REFUSED, SAME, THROUGH, AttackResult
+from parley.bus_admin.check import COMPARED, NOT_RUN, NOT_TRIED, REFUSED, SAME, THROUGH, AttackResult
 from parley.client.errors import BadInput, Unreachable
 from parley.stack import keys
 from parley.stack.lease import read_running
@@ -122,11 +122,11 @@ async def test_a_server_that_lets_everything_through_is_found_out_and_unharmed(t
 
 
 LOOSENED: dict[str, tuple[str, str, str]] = {
-    # the row that must fail: a user who is allowed one thing more, the side, the subject
+    # the row that must fail: a user who is allowed one thing more, the side, the subject (pro_1 has colleagues)
     "hears others' channels": ("con_1", "subscribe", subjects.post.of(channel="team_pro")),
     "writes others' channels": ("con_1", "publish", subjects.say.of(channel="team_pro", author="con_1")),
-    "speaks as another seat": ("con_1", "publish", subjects.say.of(channel="team_pro", author="pro_2")),
-    "takes others' turns": ("con_1", "publish", subjects.next_turns("judge")),
+    "speaks as another seat": ("con_1", "publish", subjects.say.of(channel="team_pro", author="pro_1")),
+    "takes others' turns": ("con_1", "publish", subjects.next_turns("pro_1")),
     "reads the log": ("viewer", "publish", "$JS.API.DIRECT.GET.LOG"),
     "writes the log": ("metrics", "publish", subjects.log.under),
     "opens a session": ("panelist_1", "publish", subjects.inbox.of(channel="client", author="panelist_1")),
@@ -177,18 +177,38 @@ async def test_what_an_account_imports_beyond_the_table_is_found(tmp_path: Path)
     assert "client" in {found.who for row in rows.values() for found in row.found}
 
 
-async def test_a_folder_of_a_few_suffices(tmp_path: Path) -> None:
-    """Without the operator's key the accounts are not compared, and what others give is not judged."""
+SEATS = dict.fromkeys(("speaks as another seat", "takes others' turns"), "another agent's key")
+
+
+@pytest.mark.parametrize(
+    ("names", "needs"),
+    [
+        (("pro_1",), {**SEATS, COMPARED: "the operator's key"}),
+        (("client",), {**SEATS, "opens a session": "another user's key", COMPARED: "the operator's key"}),
+        (("con_1", "client"), {COMPARED: "the operator's key"}),
+        (("pro_1", "pro_2", "operator"), {COMPARED: "the keys of audit, auditor, client, client_2, con_1"}),
+    ],
+)
+async def test_what_a_part_of_the_keys_cannot_try_is_said(
+    tmp_path: Path, names: tuple[str, ...], needs: dict[str, str]
+) -> None:
+    """Nothing is said of the table then."""
     async with Target(tmp_path / "bus") as target:
         await target.up()
-        target.save(tmp_path / "few", "con_1", "client")
-        rows = await checked(target, tmp_path / "few")
-        assert (outcomes(rows), rows[COMPARED].outcome) == ({}, NOT_ASKED)
-        given = ("--nats", target.server.url, "--dir", str(tmp_path / "few"), "--json")
+        target.save(tmp_path / "few", *names)
+        given = ("--nats", target.server.url, "--dir", str(tmp_path / "few"))
         code, out, _ = await asyncio.to_thread(run, "bus", "check", *given)
-    document = json.loads(out)
-    assert (code, document["passed"], document["attacks"]) == (0, True, len(ATTACKS) + 1)
-    assert document["outcomes"] == {REFUSED: len(ATTACKS), NOT_ASKED: 1}
+        again, document, _ = await asyncio.to_thread(run, "bus", "check", *given, "--json")
+    told = json.loads(document)
+    assert (code, again, told["passed"], told["attacks"]) == (3, 3, False, len(ATTACKS) + 1)
+    found = {row["attack"]: row["needs"] for row in told["rows"] if row["outcome"] == NOT_TRIED}
+    assert found.keys() == needs.keys() and all(found[attack].startswith(key) for attack, key in needs.items())
+    assert told["outcomes"] == {REFUSED: len(ATTACKS) + 1 - len(needs), NOT_TRIED: len(needs)}
+    *lines, last = out.splitlines()
+    assert len(lines) == len(ATTACKS) + 1 and max(map(len, (*lines, last))) <= COLUMNS
+    assert out.count(f"{NOT_TRIED}: it needs ") == len(needs)
+    assert last.startswith(f"{len(lines) - len(needs)} attacks as ")
+    assert last.endswith(f" users: refused; {len(needs)} not tried: --dir takes the folder of all keys")
 
 
 async def test_what_was_not_judged_is_not_refused(tmp_path: Path, eventually: Eventually) -> None:
