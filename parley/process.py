@@ -72,7 +72,11 @@ def _run(app: "typer.Typer", arguments: Sequence[str]) -> int:
         from pydantic import ValidationError  # for who is refused alone
 
         if isinstance(cause := error.__cause__, ValidationError):
-            error.message = model_fault(cause.errors()[0])[1]
+            first = cause.errors()[0]
+            low, high = (getattr(getattr(error, "param", None), name, None) for name in ("min", "max"))
+            error.message = model_fault(first)[1]
+            if None not in (low, high) and {"ge", "le"} & set(first.get("ctx", ())):
+                error.message = f"got {first['input']!r}, allowed is {low:,} to {high:,}"
         if not as_json:
             error.show()
             return error.exit_code

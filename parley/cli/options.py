@@ -220,10 +220,15 @@ def settings(config: Path | None, sets: list[str] | None = None, **given: Any) -
 
 
 def apart(**given: Any) -> None:
-    """Refuse two options that contradict each other; those not given are None or False. Raises BadInput: names both."""
+    """Refuse two options that contradict each other; those not given are None or False. Raises BadInput: names both.
+    A name in capitals is an argument's."""
     from parley.client.errors import BadInput
 
-    names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value not in (None, False)]
+    names = [
+        name if name.isupper() else f"--{name.replace('_', '-')}"
+        for name, value in given.items()
+        if value not in (None, False)
+    ]
     if len(names) > 1:
         raise BadInput(names[0], f"{names[0]} and {names[1]} contradict each other; leave one out")
 

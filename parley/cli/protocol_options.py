@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer._click.exceptions import ClickException
+from typer._click.exceptions import ClickException, UsageError
 from typer.core import TyperCommand
 
 from parley.cli.options import CommandGroup, Json, errors, print_each, print_json, protocols, read_question
@@ -209,6 +209,8 @@ def _brought(name: str) -> Any:
     except registry.NotUsable as error:
         raise ClickException(f"command {error}") from None
     except KeyError:
+        if name == "eval":
+            raise UsageError("No such command 'eval': parley-research brings it (docs/evaluation.md)") from None
         return None
     if not isinstance(made, typer.Typer):
         app = typer.Typer(rich_markup_mode=None, pretty_exceptions_enable=False, add_completion=False)

@@ -1,4 +1,4 @@
-"""What the baseline and the better matcher make of a set's prompts, measured."""
+"""What the source's score and the matcher make of a set's prompts, measured."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from parley_research.routing_data import RoutingSet
 
 _CAPS = Caps(input_tokens=24_000)
 _BOUNDARY = "0123456789abcdef"
-MATCHERS = ("words", "better, by words", "better")
+SCORE, BY_WORDS, BY_ENCODER = MATCHERS = ("the source's score", "no model, no encoder", "no model")
 
 
 def tasked(case: Case) -> Task:
@@ -39,9 +39,9 @@ def routed(matched: Matched) -> Routed:
 async def matched(name: str, of: RoutingSet) -> list[Matched]:
     """What one of MATCHERS makes of a set's prompts."""
     tasks = [tasked(case) for case in of.cases]
-    if name == "words":
+    if name == SCORE:
         return [match(task, of.specs) for task in tasks]
-    return await Matcher(matching_encoder() if name == "better" else None).match_all(tasks, of.specs)
+    return await Matcher(matching_encoder() if name == BY_ENCODER else None).match_all(tasks, of.specs)
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def asked(of: RoutingSet, answers: Mapping[int, Named], below: float) -> Asked:
-    """What the better matcher makes of a set's prompts, and where it would ask (expert_matching/ask_model.py), with the
+    """What the matcher makes of a set's prompts, and where it would ask (expert_matching/ask_model.py), with the
     answer that is on record for the prompt."""
     matcher = Matcher(matching_encoder())
     tasks = [tasked(case) for case in of.cases]
@@ -89,7 +89,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def surest(of: RoutingSet) -> list[float]:
-    """How sure the better matcher is of each prompt's lead; 0: nobody leads."""
+    """How sure the matcher is of each prompt's lead; 0: nobody leads."""
     matches = await Matcher(matching_encoder()).match_all([tasked(case) for case in of.cases], of.specs)
     return [routed(m).confidence for m in matches]
 

@@ -18,18 +18,18 @@ from parley.schemas.routing import Matched
 from parley_research import routing as figures
 from parley_research import routing_data, routing_registries
 from parley_research.loaders import DATA, BadData, NoData
-from parley_research.route import MATCHERS, asked, matched, measured, questions, routed, surest, tasked
+from parley_research.route import BY_ENCODER, MATCHERS, asked, matched, measured, questions, routed, surest, tasked
 from parley_research.routing import Case, Report, Routed
 from parley_research.routing_data import RoutingSet
 
 tables = figures.text
 GOLDEN = "golden"
 SETS = (GOLDEN, *routing_data.PUBLIC)
-AGREED = "better, after claims"
-"""What a task comes to, of the better matcher: as `parley route` says it."""
+AGREED = f"{BY_ENCODER}, after claims"
+"""What a task comes to, of the matcher with its encoder: as `parley route` says it."""
 BELOW = routing().ask_below
-ASKED = f"better, asked below {BELOW:g}"
-"""The better matcher, with a language model's answer on record where it would ask one; and after claims."""
+ASKED = "a model asked below {:g}"
+"""The same, with a language model's answer on record where it would ask one; and after claims."""
 
 
 def evaluate(
@@ -102,7 +102,7 @@ def evaluate_registries(file: Path, replies: Path | None = None, below: float = 
         each: dict[str, Sequence[Matched]] = {name: asyncio.run(matched(name, of)) for name in MATCHERS[1:]}
         if by_registry is not None:
             answered = asyncio.run(asked(of, by_registry[of.name], below))
-            each[f"better, asked below {below:g}"] = answered.matches
+            each[ASKED.format(below)] = answered.matches
             wanted, on_record = wanted + answered.asked, on_record + answered.on_record
         for name, matches in each.items():
             results = [routed(m) for m in matches]
@@ -196,10 +196,10 @@ async def _reports(of: RoutingSet) -> list[Report]:
             answered = await asked(of, routing_data.answers(of), BELOW)
             print(_answered(answered.asked, answered.on_record, len(of.cases)), file=sys.stderr)
             matches = answered.matches
-            reports.append(figures.report(of.name, ASKED, of.cases, [routed(m) for m in matches]))
+            reports.append(figures.report(of.name, ASKED.format(BELOW), of.cases, [routed(m) for m in matches]))
             here = router(of.specs)
             after = [_routed(here.routed(tasked(case), m)) for case, m in zip(of.cases, matches, strict=True)]
-            reports.append(figures.report(of.name, f"{ASKED}, after claims", of.cases, after))
+            reports.append(figures.report(of.name, f"{ASKED.format(BELOW)}, after claims", of.cases, after))
         return reports
     except (BadData, NoData) as error:
         raise BadInput("--half", str(error)) from error

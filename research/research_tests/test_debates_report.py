@@ -2,6 +2,7 @@
 
 import json
 import random
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ def test_a_report_says_what_was_found_and_what_was_not_run(tmp_path: Path) -> No
     text = (tmp_path / "out" / "report.md").read_text()
     assert "The same as `maci_paper` in every debate: `maci_fixed`." in text
     assert "`critic`: no recorded data set has objections" in text
+    assert shlex.split(report.manifest.command)[:4] == ["parley", "eval", "debates", str(tmp_path / "<b>mine.jsonl")]
+    assert report.manifest.command in text
     worth = (tmp_path / "out" / "worth.md").read_text()
     (pair,) = [c for c in one.comparisons if (c.method, c.against) == ("full", "vote")]
     assert f"{signed(pair.gain)} | better | {pair.better} / {pair.worse} |" in worth
@@ -176,8 +179,14 @@ def test_the_command_tells_of_progress_and_prints_one_document(tmp_path: Path) -
     assert "data set 1 of 1" in err and "shows four times in five" in err, err
     code, out, err = run("eval", "debates", "--list", "--data", str(tmp_path))
     assert code == 0 and "ford: not there" not in out and "not there" in out and "maci_paper" in out
-    code, out, err = run("eval", "debates", "--repeat", "m.json", "--set", "ford")
-    assert code == 2 and "--repeat" in err
+    for given, why in (
+        (("--repeat", "m.json", "--set", "ford"), "--repeat and --set contradict"),
+        (("--repeat", "m.json", str(file)), "--repeat and FILE contradict"),
+        ((str(file), "--margin", "nan"), "'--margin': got 'nan', allowed is 0.01 to 50"),
+        ((str(file), "--out", str(file / "sub")), "expected a folder that can be written"),
+    ):
+        code, out, err = run("eval", "debates", *given)
+        assert code == 2 and why in " ".join(err.split()) and "data set 1" not in err
 
 
 def test_without_a_file_and_without_sets_it_says_how_to_have_them(tmp_path: Path) -> None:

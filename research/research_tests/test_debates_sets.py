@@ -121,6 +121,7 @@ def test_debates_of_ones_own(tmp_path: Path) -> None:
         ({"rounds": [[{"member": "c"}]]}, "'c' is none of the members a, b"),
         ({"rounds": [[{"member": "a", "belief": {"yes": 0.2}}]]}, "sums to 0.2"),
         ({"rounds": [[{"member": "a", "confidence": 7}]]}, "<= 1"),
+        ({"rounds": [[{"member": "a", "words": 10**30}]]}, r"rounds\[0\]\[0\].words: got 10{30}, .* <= 10{12}$"),
         ({"colour": "red"}, "unknown field"),
     ],
 )

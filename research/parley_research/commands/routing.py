@@ -63,9 +63,9 @@ def eval_routing(
 ) -> None:
     """Measure how often tasks find a right lead, with intervals.
 
-    It compares the baseline with the better matcher. For each it prints the share of right leads by kind and by depth,
-    abstention, calibration, and which experts are confused. The last matcher of each set is the result after claims
-    and challenges. A public set that is missing is named and left out.
+    It compares the source's score with the matcher, without and with its encoder. For each it prints the share of right
+    leads by kind and by depth, abstention, calibration, and which experts are confused. "After claims" counts who leads
+    once experts have claimed and challenged. A public set that is missing is named and left out.
 
     \b
     Examples:

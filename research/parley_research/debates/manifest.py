@@ -1,6 +1,7 @@
 """What a run was made of, so that it can be repeated: code, settings, seeds, data."""
 
 import platform
+import shlex
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from importlib.metadata import version
@@ -75,10 +76,9 @@ def made(settings: Settings, sets: Sequence[DataSet], data: Path, own: Sequence[
 
 def command(settings: Settings) -> str:
     """What to type."""
-    parts = ["parley eval debates"]
-    parts += [f"--set {name}" for name in settings.sets]
-    parts += [f"--method {name}" for name in settings.methods]
-    parts += [f"--file {name}" for name in settings.files]
+    parts = ["parley eval debates", *map(shlex.quote, settings.files)]
+    parts += [f"--set {shlex.quote(name)}" for name in settings.sets]
+    parts += [f"--method {shlex.quote(name)}" for name in settings.methods]
     if settings.margin != Settings().margin:
         parts.append(f"--margin {100 * settings.margin:g}")
     return " ".join(parts)

@@ -1,5 +1,6 @@
 """Recorded debates: what there is to evaluate, and one run of it."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -42,10 +43,11 @@ def evaluate(settings: Settings, data: Path | None, out: Path, repeat: Path | No
     Raises
     ------
     BadInput
-        An option that names what is not there, or a file that is not as it should be.
+        An option that names what is not there, a file that is not as it should be, or a folder that cannot be written.
     """
     before = None if repeat is None else _manifest(repeat)
     used = settings if before is None else before.settings
+    _check_writable(out)
     try:
         report = whole(loaded(), used, data or DATA, out, _told)
     except Unknown as error:
@@ -93,6 +95,12 @@ def how_to() -> Iterator[str]:
 
 def _told(line: str) -> None:
     print(f"... {line}", file=sys.stderr, flush=True)
+
+
+def _check_writable(out: Path) -> None:
+    there = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        raise BadInput("--out", f"--out: got {str(out)!r}, expected a folder that can be written; {there} is none")
 
 
 def _manifest(file: Path) -> Manifest:

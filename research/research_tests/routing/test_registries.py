@@ -46,7 +46,7 @@ def test_replies_are_taken_where_the_matcher_would_have_asked(
     right = [next(iter(sorted(farm.cases[q.n].right)), NOBODY) for q in found]
     answers.write_bytes(b"".join(reply(q.n, lead) for q, lead in zip(found, right, strict=True)))
     reports = {(r.set, r.matcher): r for r in evaluate_registries(file, answers, below)}
-    alone, with_model = reports[FARM, "better"], reports[FARM, f"better, asked below {below:g}"]
+    alone, with_model = reports[FARM, "no model"], reports[FARM, f"a model asked below {below:g}"]
     assert with_model.accuracy.hits > alone.accuracy.hits
     assert reports["all registries", with_model.matcher].accuracy == with_model.accuracy
     answers.write_bytes(b"".join(reply(q.n, lead) for q, lead in zip(found[1:], right[1:], strict=True)))

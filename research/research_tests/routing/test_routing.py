@@ -75,7 +75,7 @@ def test_the_golden_set_is_of_the_shipped_experts_and_of_every_kind() -> None:
 @pytest.mark.slow
 def test_the_better_matcher_is_better_than_the_baseline_on_the_half_to_test_on() -> None:
     of = routing_data.golden("test", builtin())
-    baseline, better = asyncio.run(route.measured(of, ("words", "better")))
+    baseline, better = asyncio.run(route.measured(of, (route.SCORE, route.BY_ENCODER)))
     assert better.accuracy.share.low > baseline.accuracy.share.high + 0.2
 
 
@@ -117,7 +117,7 @@ async def test_an_answer_on_record_is_taken_where_the_matcher_would_ask() -> Non
     assert (await route.asked(of, {3: nobody}, 0.0)).matches[0].candidates[0].expert == "database-engineer"
     lacking = await route.asked(of, {0: ux}, 0.8)
     assert (lacking.asked, lacking.on_record) == (2, 0)
-    assert lacking.matches == tuple(await route.matched("better", of))
+    assert lacking.matches == tuple(await route.matched(route.BY_ENCODER, of))
 
 
 def test_the_public_sets_are_read_where_they_are() -> None:

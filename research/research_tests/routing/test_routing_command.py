@@ -11,6 +11,7 @@ from parley.client.errors import BadInput
 from parley.schemas.wire import decode
 from parley_research import routing_run as routing_eval
 from parley_research.loaders import DATA
+from parley_research.route import MATCHERS
 from parley_research.routing import Report
 from parley_research.routing_data import golden as shipped
 from tests.support.forks import run as command
@@ -32,14 +33,14 @@ def test_eval_says_how_often_the_lead_is_right_of_each_matcher(tmp_path: Path) -
     code, out, err = command("eval", "routing", "--golden", str(file), "--json")
     assert code == 0, err
     reports = json.loads(out)["reports"]
-    assert [r["matcher"] for r in reports] == ["words", "better, by words", "better", "better, after claims"]
+    assert [r["matcher"] for r in reports] == [*MATCHERS, "no model, after claims"]
     last = reports[-1]
     assert last["accuracy"]["of"] == 3 and last["accuracy"]["hits"] == 2
     assert last["confusion"] == {"sre": {"frontend-engineer": 1}}
     assert last["abstention_recall"]["hits"] == 1 and last["by_kind"]["out_of_scope"]["hits"] == 1
     assert last["depth_agreement"]["of"] == 1 and reports[0]["depth_agreement"]["of"] == 0
     shown = routing_eval.tables([decode(json.dumps(r).encode(), Report) for r in reports])
-    assert "golden.jsonl: better, after claims" in shown and "sre -> frontend-engineer: 1" in shown
+    assert "golden.jsonl: no model, after claims" in shown and "sre -> frontend-engineer: 1" in shown
 
 
 def test_eval_measures_a_public_set_that_is_there() -> None:
@@ -48,7 +49,7 @@ def test_eval_measures_a_public_set_that_is_there() -> None:
     code, out, err = command("eval", "routing", "--set", "marge_experts", "--json")
     assert code == 0, err
     reports = json.loads(out)["reports"]
-    assert reports[0]["matcher"] == "words" and {r["accuracy"]["of"] for r in reports} == {15}
+    assert reports[0]["matcher"] == "the source's score" and {r["accuracy"]["of"] for r in reports} == {15}
 
 
 def test_prompts_of_ones_own_are_cleaned_and_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,12 +16,13 @@ from typing import Annotated, Any
 
 import msgspec
 
+from parley.client.strict_files import value_of
 from parley_research.debates.record import NONE, RecordedDebate, Round, Statement
 from parley_research.debates.registry import DataSet, Records
 from parley_research.loaders import BadData, NoData, Origin
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
-Count = Annotated[int, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=10**12)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -122,12 +123,15 @@ def _unmatched(file: Path) -> str:
 
 
 def _statements(one: OwnDebate) -> Iterator[OwnStatement]:
-    for spoken in one.rounds:
-        yield from _round(spoken).statements
+    for place, spoken in enumerate(one.rounds):
+        yield from _round(spoken, f"rounds[{place}]").statements
 
 
-def _round(spoken: Any) -> OwnRound:
-    return msgspec.convert(spoken if isinstance(spoken, Mapping) else {"statements": spoken}, OwnRound)
+def _round(spoken: Any, path: str) -> OwnRound:
+    """The round at this place of its debate. Raises InvalidValue."""
+    if isinstance(spoken, Mapping):
+        return value_of(spoken, OwnRound, path)
+    return OwnRound(statements=value_of(spoken, tuple[OwnStatement, ...], path))
 
 
 def _read(file: Path) -> Iterator[tuple[RecordedDebate, bool]]:
@@ -161,11 +165,8 @@ def _converted(one: OwnDebate) -> RecordedDebate:
         raise ValueError(f"gold: got {outside!r}, which is none of the options {', '.join(one.options)}")
     right = [places[gold] for gold in golds]
     rounds = []
-    for place, spoken in enumerate(one.rounds, 1):
-        try:
-            played = _round(spoken)
-        except msgspec.ValidationError as error:
-            raise ValueError(f"round {place}: {error}") from None
+    for place, spoken in enumerate(one.rounds):
+        played = _round(spoken, f"rounds[{place}]")
         rounds.append(
             Round(
                 statements=tuple(_statement(s, places, members) for s in played.statements),
