@@ -1,0 +1,1 @@
+"""What is measured of a debate, as pure functions: beliefs, scores, progress, votes, reliability, and waiting times."""
