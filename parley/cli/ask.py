@@ -70,7 +70,8 @@ def ask(
     Exit status: 0 the session is settled or was played to its end; 1 it failed, or an approved change could not be
     applied; 2 the input is bad; 3 it ended and nothing is settled; 130 it was interrupted.
 
-    What only some protocols take stands in the help of each: parley ask --protocol madp --help.
+    What only some protocols take stands in the help of each: parley ask --protocol madp --help. The examples use such
+    options too; parley ask --help-all explains every option.
 
     \b
     Examples:

@@ -7,6 +7,7 @@ ones. `--help-all` lists every option.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from parley.cli.options import errors
 from parley.cli.protocol_options import ProtocolCommand
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ class AskCommand(ProtocolCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Notes for the help what it is to list."""
         ctx.meta[_ALL] = _HELP_ALL in args
-        ctx.meta[_NAMED] = _named(args)
+        ctx.meta[_NAMED] = named = _named(args)
+        if named and (ctx.meta[_ALL] or not {"--help", "-h"}.isdisjoint(args)):
+            with errors("--json" in args):
+                _check_known(named)
         return super().parse_args(ctx, ["--help"] if ctx.meta[_ALL] else args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -64,6 +68,13 @@ class AskCommand(ProtocolCommand):
             listed.update(flags)
             own.append((f"Of {setup.name}", flags))
         return [*groups[:2], *own, *groups[2:-1], ("Rare", RARE), groups[-1]]
+
+
+def _check_known(protocol: str) -> None:
+    from parley.client.opening import known_protocol, spelling
+
+    with spelling("ask", "", ("protocol",)):
+        known_protocol(protocol)
 
 
 def _of(setup: "Setup") -> list[str]:

@@ -9,7 +9,7 @@ import msgspec
 from parley.client.errors import BadInput, bad_input
 from parley.client.protocols import show_of
 from parley.client.text import count, line
-from parley.coordinator.admission import admit, build_settings
+from parley.coordinator.admission import admit, build_settings, check_language_models
 from parley.coordinator.estimate import Amount, Estimate, SeatEstimate, describe_minimum, estimate, refusal
 from parley.coordinator.machine import Inadmissible
 from parley.coordinator.presence import known_of
@@ -28,10 +28,15 @@ def of(opening: OpenSession, workers: Sequence[Announcement]) -> Estimate:
         there = [w for w in workers if ROLE in w.roles] if protocol.experts else []
         there.sort(key=lambda w: (w.usd_per_million_input, w.usd_per_million_output))  # of copies, the dearest counts
         thinks = [w.reasoning_tokens for w in workers if w.reasoning_tokens is not msgspec.UNSET]
-        opened = admit(
-            protocol, opening, tuple(workers), 0, "", experts=tuple(map(known_of, there)),
-            reasoning_tokens=max(thinks, default=msgspec.UNSET), fits=True,
-        )  # fmt: skip
+        try:
+            opened = admit(
+                protocol, opening, tuple(workers), 0, "", experts=tuple(map(known_of, there)),
+                reasoning_tokens=max(thinks, default=msgspec.UNSET), fits=True,
+            )  # fmt: skip
+        except Inadmissible as error:
+            if error.field == "evidence" and not opening.waits:
+                check_language_models(protocol, workers)  # said first: documents alone would not be enough
+            raise
         from parley.agents.openai.instructions import instructions  # reads prompts, which nothing else here needs
 
         own = estimate(protocol, opened, partial(instructions, protocol.name))

@@ -116,7 +116,12 @@ def _changed(
 
 def read_constants(path: Path) -> dict[str, Any]:
     """Constants of a YAML or JSON file, by name. Raises BadInput."""
-    return read_yaml(path, "--constants")
+    found = read_yaml(path, "--constants")
+    if not found:
+        raise BadInput(
+            "--constants", f"{path} has no constants, so nothing would change; name one, such as eps_i: 0.05"
+        )
+    return found
 
 
 def _constants(protocol: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import asyncio
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,10 @@ from parley import next_steps
 from parley.bus.errors import BusError, WrongCredentials
 from parley.client.api import CONNECT_S
 from parley.client.errors import BadInput, ParleyError
+from parley.coordinator.admission import without_model
 from parley.coordinator.protocols import PROTOCOLS
 from parley.doctor import encoder, models
-from parley.doctor.report import Component, Missing, Report, RoleFound
+from parley.doctor.report import MEND_MODEL, Component, Missing, Report, RoleFound
 from parley.planned.access import bus_options
 from parley.planned.plan import Plan
 from parley.schemas.expert import expert_of
@@ -73,7 +75,7 @@ class _Doctor:
             self._tools()
         hands = await self._hands()
         await (self._remote() if self.settings.nats.url else self._embedded())
-        roles = tuple(self._roles())
+        roles = self.found_roles()
         if self.workers is not None and (self.settings.nats.url or self._others(self.workers)):
             found = [models.as_announced(w) for w in self.workers]
             encoder_report = encoder.UNSEEN
@@ -358,6 +360,15 @@ class _Doctor:
             self.lacks(f"the logs of {more} more sessions are damaged", "read their names in the moderators' logs")
 
     # -- roles
+    def found_roles(self) -> tuple[RoleFound, ...]:
+        """Of every protocol."""
+        roles = tuple(self._roles())
+        if self.workers is None and not self.runs:
+            with suppress(BadInput):  # of a model that cannot be made, which is told with its agent
+                if self.plan.without_model():
+                    self._lacks_model(self.plan.protocol)
+        return roles
+
     def _roles(self) -> Iterator[RoleFound]:
         """Of every protocol; what is missing counts for the one that the settings name."""
         mine = self.plan.protocol
@@ -375,6 +386,7 @@ class _Doctor:
                 elif status == "missing" and name == mine:
                     free = role.name if needed == 1 else _free(role.name, queues)
                     self.lacks(f"{name}: role {role.name}, {needed} needed, {len(queues)} alive", self._start(free))
+                status = self._with_model(name, role.name, needed, queues, status)
                 yield RoleFound(protocol=name, role=role.name, needed=needed, queues=queues, status=status)
             if protocol.experts:
                 yield self._experts(name)
@@ -393,7 +405,21 @@ class _Doctor:
                 f"after the stack that runs has ended, {self._up} starts them, or parley agent SPEC (docs/experts.md)"
             )
             self.lacks(f"{protocol}: no expert is there, so nobody takes on a task", mend)
+        status = self._with_model(protocol, "expert", 1, queues, status)
         return RoleFound(protocol=protocol, role="expert", needed=1, queues=queues, status=status)
+
+    def _with_model(self, protocol: str, role: str, needed: int, queues: Mapping[str, int], status: str) -> str:
+        """The status of a role, which is not served where too few of its queues have the language model it needs."""
+        if status != "ok" or role not in PROTOCOLS[protocol].needs_model:
+            return status
+        if len(queues.keys() - set(without_model(PROTOCOLS[protocol], self.workers or ()))) >= needed:
+            return status
+        if protocol == self.plan.protocol:
+            self._lacks_model(protocol)
+        return "no model"
+
+    def _lacks_model(self, protocol: str) -> None:
+        self.lacks(f"a language model, which {protocol} needs", MEND_MODEL)
 
     def _start(self, queue: str) -> str:
         """The command that starts a worker of a queue, to be typed as it stands."""

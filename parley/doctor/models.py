@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from parley.client.errors import BadInput
+from parley.coordinator.protocols import PROTOCOLS
 from parley.doctor.report import ModelFound
 from parley.schemas.presence import Announcement
 from parley.stack.announce import expected_announcements, spec_of
@@ -45,6 +46,7 @@ async def look(row: AgentRow, lacks: Lacks, *, probe: bool) -> ModelFound:
 
 def as_announced(w: Announcement, status: str = "announced") -> ModelFound:
     """The model that a worker announces."""
+    quotes = any(r.name in w.roles and r.name not in p.needs_model for p in PROTOCOLS.values() for r in p.roles)
     return ModelFound(
         seat=w.queue,
         model=w.model,
@@ -52,7 +54,7 @@ def as_announced(w: Announcement, status: str = "announced") -> ModelFound:
         metered=w.metered,
         usd_per_million_input=w.usd_per_million_input,
         usd_per_million_output=w.usd_per_million_output,
-        status=status,
+        status="no model" if w.keyless and not quotes else status,
     )
 
 

@@ -4,6 +4,8 @@ import msgspec
 
 from parley.schemas.registry import Brought
 
+MEND_MODEL = "set LLM_PROVIDER and LLM_MODEL, and the provider's key (docs/models.md)"
+
 
 class Missing(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that does not work, and the command or variable that mends it."""
@@ -31,7 +33,8 @@ class RoleFound(msgspec.Struct, frozen=True, kw_only=True):
     queues: dict[str, int]
     """Living queue -> copies."""
     status: str
-    """ok | missing | not running (the first question starts it) | unknown"""
+    """ok | missing | no model (a language model plays it, and too few who serve it have one) | not running (the first
+    question starts it) | unknown"""
 
 
 class ModelFound(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,7 +51,8 @@ class ModelFound(msgspec.Struct, frozen=True, kw_only=True):
     structured: str = ""
     """How replies are asked for: json_schema, json_object, text; empty where it does not apply."""
     status: str
-    """ok (no language model) | configured | answers | announced (by its worker) | missing"""
+    """ok (no language model) | configured | answers | announced (by its worker) | no model (its roles need a language
+    model, and it has none) | missing"""
     seconds: float | None = None
     """That the small question took."""
     learned: str = ""

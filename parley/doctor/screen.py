@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from parley.client.text import count, hanging_rows, line
 from parley.coordinator.protocols import PROTOCOLS
-from parley.doctor.report import ModelFound, Report, RoleFound
+from parley.doctor.report import MEND_MODEL, ModelFound, Report, RoleFound
 
 _SHOWN = 4
 """Agents of one model that have a line each, and queues of a role that are named; more are counted."""
@@ -54,8 +54,8 @@ def _rows(report: Report) -> Iterator[tuple[str, str]]:
     other = ""
     if report.models and all(m.model == "extractive" for m in report.models):
         needing = ", ".join(sorted(name for name, protocol in PROTOCOLS.items() if protocol.needs_model))
-        mend = "set LLM_PROVIDER and LLM_MODEL, and the provider's key (docs/models.md)"
-        yield "missing      ", f"a language model, which {needing} need: {mend}"
+        if not PROTOCOLS[report.protocol].needs_model:  # else it is among what is missing
+            yield "missing      ", f"a language model, which {needing} need: {MEND_MODEL}"
         yield from (("", line(told, 300)) for told in report.local_servers)
         other = " else"
     if not report.ok:
@@ -94,11 +94,14 @@ def _others(report: Report) -> Iterator[tuple[str, str]]:
             needed = ", ".join(f"{r.needed} {r.role}" for r in mine if r.needed)
             yield _head(name, "not served"), f"no agent is there; needed: {needed}"
         else:
-            lacking = [f"{r.needed} {r.role}" for r in mine if r.status != "ok"]
-            yield (
-                _head(name, "missing" if lacking else "ok"),
-                f"too few agents; needed: {', '.join(lacking)}" if lacking else "every role is served",
-            )
+            lacking = [f"{r.needed} {r.role}" for r in mine if r.status not in ("ok", "no model")]
+            modelless = [r.role for r in mine if r.status == "no model"]
+            if lacking:
+                yield _head(name, "missing"), f"too few agents; needed: {', '.join(lacking)}"
+            elif modelless:
+                yield _head(name, "no model"), f"a language model is needed for {', '.join(modelless)}"
+            else:
+                yield _head(name, "ok"), "every role is served"
 
 
 def _took(models: Sequence[ModelFound]) -> str:
@@ -109,7 +112,7 @@ def _took(models: Sequence[ModelFound]) -> str:
 def _model_words(m: ModelFound) -> str:
     parts = [line(m.model) + (f" ({m.provider})" if m.provider else "")]
     if m.model == "extractive":
-        parts.append("no language model: answers from documents")
+        parts.append(f"no language model: {'cannot answer' if m.status == 'no model' else 'answers from documents'}")
     elif m.metered:
         if m.usd_per_million_input is None:
             parts.append("no price known: set LLM_USD_PER_MILLION_INPUT and _OUTPUT")

@@ -112,6 +112,7 @@ def test_quiet_prints_the_answer_alone(fresh: Front) -> None:
 BAD = [
     (("ask", ""), "question: got '', it must not be empty"),
     (("ask", "q", "--protocol", "consensu"), "--protocol: 'consensu' is not a protocol; did you mean consensus?"),
+    (("ask", "--protocol", "consensu", "--help"), "--protocol: 'consensu' is not a protocol; did you mean consensus?"),
     (("ask", "q", "--threshold", "1.5"), "--threshold: got 1.5, is it a share (up to 1) or points (from 2)?"),
     (("ask", "q", "--round-limit", "0"), "--round-limit: got 0, allowed is 1 to 50"),
     (("ask", "q", "--budget-tokens", "-5"), "--budget-tokens: got -5, it must be above 0, and at most 1e12"),

@@ -105,6 +105,6 @@ def _citable(request: OpenSession, helper: Seat) -> None:
         if d.background is not True and (not d.holders or {EVERYBODY, helper.seat} & set(d.holders))
     ]
     if not any(d.text.strip() for d in citable):
-        what = f"got {len(citable)} documents, all empty" if citable else "got none that the helper holds"
-        why = f"evidence: {what}; maci gates arguments by the documents that they cite: give some"
+        what = f"got {len(citable)} documents, all empty" if citable else "got none that arguments may cite"
+        why = f"evidence: {what}; maci counts only arguments that cite documents: give some"
         raise Inadmissible("evidence", why)

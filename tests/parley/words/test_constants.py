@@ -77,6 +77,9 @@ def test_constants_stand_in_a_file_of_yaml_or_json(tmp_path: Path) -> None:
     for text in ("eps_i: 0.05\n", '{"eps_i": 0.05}'):
         (tmp_path / "dials").write_text(text)
         assert what_if.read_constants(tmp_path / "dials") == {"eps_i": 0.05}
+    (tmp_path / "dials").write_text("\n")
+    with pytest.raises(BadInput, match=r"--constants: .*dials has no constants, so nothing would change"):
+        what_if.read_constants(tmp_path / "dials")
     with pytest.raises(BadInput, match="cannot read") as refused:
         what_if.read_constants(tmp_path / "none.yaml")
     assert refused.value.field == "--constants"

@@ -244,9 +244,9 @@ def test_another_family_can_be_demanded(judges: Any) -> None:
 @pytest.mark.parametrize(
     ("documents", "said"),
     [
-        ([], "evidence: got none that the helper holds"),
+        ([], "evidence: got none that arguments may cite"),
         ([document("a.md", " \n")], "evidence: got 1 documents, all empty"),
-        ([document("a.md", "text", "debater_1")], "got none that the helper holds"),
+        ([document("a.md", "text", "debater_1")], "got none that arguments may cite"),
     ],
 )
 def test_without_evidence_there_is_no_debate(documents: Any, said: str) -> None:

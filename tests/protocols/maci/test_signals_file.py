@@ -85,6 +85,8 @@ def test_bad_input_is_status_2_one_line_and_nothing_on_standard_output(tmp_path:
     assert err == "parley: standard input: rounds[2].beliefs.u: got 1.1, allowed is a sum of 1 within 0.02\n"
     code, out, err = signals(str(tmp_path / "none.json"))
     assert (code, out, err) == (2, "", f"parley: {tmp_path}/none.json: No such file or directory\n")
+    code, out, err = signals("-", "--preset", "nope", said=said)
+    assert (code, out, err) == (2, "", "parley: --preset: got 'nope', allowed are debate, paper\n")
     code, out, err = signals("-", said=b'{"outcomes": ["\xff"]}')
     assert (code, out) == (2, "")
     assert err == "parley: standard input: the file: got 'byte 15', expected UTF-8 text\n"

@@ -414,7 +414,7 @@ def check(protocol: str, settings: dict[str, Any], workers: bool = True, texts: 
 @pytest.mark.parametrize(
     ("protocol", "settings", "texts", "field", "why"),
     [
-        ("maci", {}, (), "madp.deliberation", "got 'maci'.*evidence: got none that the helper holds.*give some"),
+        ("maci", {}, (), "madp.deliberation", "got 'maci'.*evidence: got none that arguments may cite.*give some"),
         ("maci", {"outcome": ["a"]}, ("x",), "madp.deliberation_settings", "did you mean maci.outcomes"),
         ("consensus", {"panel": 1}, (), "madp.deliberation_settings", "consensus.panel"),
         ("competition", {"max_output_tokens": 0}, (), "madp.deliberation_settings", "competition.max_output_tokens"),

@@ -109,7 +109,7 @@ SETUP = MaciSetup(
         ROUND_LIMIT,
         PANEL,
         LOOK_UPS,
-        Option("--debaters", int | None, "maci: number of debaters, the same as --panel."),
+        Option("--debaters", int | None, "Number of debaters, the same as --panel."),
         Option(
             "--outcomes",
             str | None,

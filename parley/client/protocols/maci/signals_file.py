@@ -96,6 +96,7 @@ def read_debates(
         Of one debate; of many only where the file cannot be read. Names the file, the place in it, the value and what
         is allowed.
     """
+    _check_preset(preset)
     name = "standard input" if path == "-" else path
     if lines or path.endswith(_LINES):
         return _each(name, _lines(path), preset)
@@ -104,6 +105,14 @@ def read_debates(
     if rest.strip() and first.endswith(b"}"):
         return _each(name, data.split(b"\n"), preset)
     return _read(name, name, data, preset)
+
+
+def _check_preset(preset: str | None) -> None:
+    if preset is not None:
+        try:
+            struct_of({"reading": preset}, Control, "config")
+        except InvalidValue as error:
+            raise BadInput("--preset", f"got {error.value!r}, {error.limit}") from error
 
 
 def _read(name: str, place: str, data: bytes, preset: str | None) -> SignalsReport:
