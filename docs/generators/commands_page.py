@@ -22,7 +22,7 @@ With `--json` a command prints exactly one JSON document on standard output. An 
 | exit status | means |
 |---|---|
 | 0 | the session is settled, or was played to its end; the command did what it says |
-| 1 | the session failed; a record does not recompute; the stack did not start; an attack of `bus check` was not refused |
+| 1 | the session failed; a record does not recompute; the stack did not start; an attack of `bus check` went through |
 | 2 | a wrong value, configuration or credentials; a refused session; no bus |
 | 3 | the session ended, and nothing is settled; `bus check` could not try all attacks |
 | 130 | interrupted, or cancelled |
